@@ -19,7 +19,7 @@ from harness.calibration import (
 from harness.calibration.anchors import LevelAnchors
 from harness.calibration.contexts import ReplyContexts
 from harness.calibration.interval import ConfidenceInterval, Floats, clustered_mean, mean, share
-from harness.calibration.population import Conversations, Decade
+from harness.calibration.population import Conversations, EmotionDecade
 from harness.calibration.reply_measures import AcceptanceResult
 from harness.calibration.strategy_game import StrategyGame
 from harness.calibration.users import Reader, SecondReader
@@ -71,8 +71,8 @@ def best_policies(
 
 
 def _of_second(game: second_game.SecondStrategyGame) -> tuple[BestPolicies, tuple[str, ...]]:
-    three, two, one = (second_game.cycle(game, length) for length in (3, 2, 1))
-    value, schedule = second_game.blind(game)
+    three, two, one = (second_game.best_cycle(game, length) for length in (3, 2, 1))
+    value, schedule = second_game.best_schedule(game)
     known, random = second_game.knowing_user(game), second_game.uniform(game)
     return BestPolicies(known, value, three, two, one, random), schedule
 
@@ -108,8 +108,8 @@ class LevelCard:
     """Share of held-out free-wording replies whose strategy is recognised; equal at all levels."""
     acceptance_by_intention: dict[str, ConfidenceInterval | None]
     best: BestPolicies
-    by_decade: list[Decade]
-    by_decade_of_policy: dict[str, list[Decade]]
+    by_decade: list[EmotionDecade]
+    by_decade_of_policy: dict[str, list[EmotionDecade]]
     """By member of the population; the key has its skill and mean final emotion."""
     population_final_emotion: ConfidenceInterval | None
     anchors: LevelAnchors
@@ -201,7 +201,7 @@ def _score(conversations: Conversations) -> PolicyScore:
     return PolicyScore(mean(conversations.finals), success, failure)
 
 
-def _by_member(members: Mapping[float, Conversations]) -> dict[str, list[Decade]]:
+def _by_member(members: Mapping[float, Conversations]) -> dict[str, list[EmotionDecade]]:
     return {
         f"skill {skill:g}, final emotion {member.finals.mean():.0f}": population.by_decade([member])
         for skill, member in members.items()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.calibration.strategy_game import COUNT, MOMENTA, Floats, StrategyGame
+from harness.calibration.strategy_game import MOMENTA, STRATEGY_COUNT, Floats, StrategyGame
 
 Recency = tuple[int, int, frozenset[int]]
-"""(last strategy, the one before it, set of earlier ones); COUNT stands for none."""
+"""(last strategy, the one before it, set of earlier ones); STRATEGY_COUNT stands for none."""
 
-SILENCE: Recency = (COUNT, COUNT, frozenset())
+SILENCE: Recency = (STRATEGY_COUNT, STRATEGY_COUNT, frozenset())
 DOWN, NONE, UP = range(len(MOMENTA))
 
 
@@ -24,7 +24,7 @@ def fatigue_class(heard: Recency, strategy: int) -> int:
 def hear(heard: Recency, strategy: int) -> Recency:
     """Return the recency after `strategy` is played."""
     last, previous, earlier = heard
-    return strategy, last, earlier if previous == COUNT else earlier | {previous}
+    return strategy, last, earlier if previous == STRATEGY_COUNT else earlier | {previous}
 
 
 def knowing_user(game: StrategyGame) -> float:
@@ -34,7 +34,7 @@ def knowing_user(game: StrategyGame) -> float:
 
 def uniform(game: StrategyGame) -> float:
     """Return the mean final emotion / 100 of the uniformly random policy."""
-    return _mean(game, np.add, COUNT)
+    return _mean(game, np.add, STRATEGY_COUNT)
 
 
 def _mean(game: StrategyGame, combine: np.ufunc, divisor: int = 1) -> float:
@@ -63,7 +63,7 @@ def _backward(game: StrategyGame, combine: np.ufunc, divisor: int = 1) -> float:
 
 def _classes(heard: Recency) -> list[tuple[int, int]]:
     """Return (fatigue class, strategy) of every strategy."""
-    return [(fatigue_class(heard, s), s) for s in range(COUNT)]
+    return [(fatigue_class(heard, s), s) for s in range(STRATEGY_COUNT)]
 
 
 def _moved(game: StrategyGame, heard: Recency, after: Floats) -> tuple[Floats, Floats]:
@@ -91,6 +91,6 @@ def _layers(turns: int) -> list[list[Recency]]:
     """Return the reachable recencies after 0, 1, ... `turns` turns."""
     layers = [[SILENCE]]
     for _ in range(turns):
-        reached = {hear(heard, s) for heard in layers[-1] for s in range(COUNT)}
+        reached = {hear(heard, s) for heard in layers[-1] for s in range(STRATEGY_COUNT)}
         layers.append(sorted(reached, key=lambda r: (r[0], r[1], sorted(r[2]))))
     return layers

@@ -133,7 +133,7 @@ PUBLISHED_LAG1 = 0.59
 
 
 @dataclass(frozen=True)
-class Decade:
+class EmotionDecade:
     """Statistics of replies given at an emotion of `emotion` to `emotion` + 9."""
 
     emotion: int
@@ -142,7 +142,7 @@ class Decade:
     mean_change: float | None
 
 
-def by_decade(groups: Sequence[Conversations]) -> list[Decade]:
+def by_decade(groups: Sequence[Conversations]) -> list[EmotionDecade]:
     """Return the statistics of each decade of emotion, pooled over the policies of `groups`."""
     pairs = [pair for group in groups for pair in group.changes]
     before = np.concatenate([b for b, _ in pairs]) if pairs else np.array([])
@@ -156,6 +156,6 @@ def lag1(groups: Sequence[Conversations]) -> ConfidenceInterval | None:
     return correlation([(c[:-1], c[1:]) for c in changes])
 
 
-def _decade(emotion: int, change: Floats) -> Decade:
+def _decade(emotion: int, change: Floats) -> EmotionDecade:
     mean_change = float(change.mean()) if change.size else None
-    return Decade(emotion, int(change.size), share(change > 0), mean_change)
+    return EmotionDecade(emotion, int(change.size), share(change > 0), mean_change)

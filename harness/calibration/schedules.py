@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.calibration.optimum import DOWN, NONE, SILENCE, UP, Recency, fatigue_class, hear
-from harness.calibration.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, Floats, StrategyGame
+from harness.calibration.strategy_game import (
+    EMOTIONS,
+    MOMENTA,
+    STRATEGY_COUNT,
+    TRUSTS,
+    Floats,
+    StrategyGame,
+)
 from harness.config.run import STRATEGIES
 
 BEAM = 128
@@ -34,7 +41,7 @@ def value(game: StrategyGame, strategies: Sequence[str]) -> float:
 
 def best_cycle(game: StrategyGame, length: int) -> Schedule:
     """Return the best repetition of `length` strategies; length 1 is the best constant."""
-    cycles = list(itertools.product(range(COUNT), repeat=length))
+    cycles = list(itertools.product(range(STRATEGY_COUNT), repeat=length))
     turns = game.difficulty.turn_cap
     played = [[c[t % length] for t in range(turns)] for c in cycles]
     return _best(_values(game, played), cycles)
@@ -47,10 +54,10 @@ def best_schedule(game: StrategyGame, beam: int = BEAM) -> Schedule:
     """
     crowd = _opening(game)
     for _ in range(game.difficulty.turn_cap - 1):
-        crowd = _play(_each(crowd), list(range(COUNT)) * len(crowd.heard), game)
+        crowd = _play(_each(crowd), list(range(STRATEGY_COUNT)) * len(crowd.heard), game)
         crowd = _kept(crowd, np.argsort(-_last_turn(crowd, game).max(axis=1), kind="stable")[:beam])
     values = _last_turn(crowd, game)
-    schedules = [(*played, s) for played in crowd.played for s in range(COUNT)]
+    schedules = [(*played, s) for played in crowd.played for s in range(STRATEGY_COUNT)]
     return _best(values.ravel(), schedules)
 
 
@@ -75,7 +82,7 @@ def _opening(game: StrategyGame) -> _Crowd:
 
 def _each(crowd: _Crowd) -> _Crowd:
     """Return every schedule COUNT times, once for each next strategy."""
-    return _kept(crowd, np.repeat(np.arange(len(crowd.heard)), COUNT))
+    return _kept(crowd, np.repeat(np.arange(len(crowd.heard)), STRATEGY_COUNT))
 
 
 def _kept(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
@@ -109,10 +116,10 @@ def _last_turn(crowd: _Crowd, game: StrategyGame) -> Floats:
     """Return the value of each schedule with each last strategy, shape (N, strategies)."""
     mass = crowd.mass.reshape(len(crowd.heard), -1)
     outcome = game.last_turn.reshape(-1, mass.shape[1]).astype(np.float32)
-    values = (mass @ outcome.T).reshape(len(mass), -1, COUNT)
-    classes = [[fatigue_class(h, s) for s in range(COUNT)] for h in crowd.heard]
+    values = (mass @ outcome.T).reshape(len(mass), -1, STRATEGY_COUNT)
+    classes = [[fatigue_class(h, s) for s in range(STRATEGY_COUNT)] for h in crowd.heard]
     rows = np.arange(len(mass))[:, None]
-    return np.asarray(crowd.earned[:, None] + values[rows, classes, np.arange(COUNT)])
+    return np.asarray(crowd.earned[:, None] + values[rows, classes, np.arange(STRATEGY_COUNT)])
 
 
 def _values(game: StrategyGame, schedules: Sequence[Sequence[int]]) -> Floats:

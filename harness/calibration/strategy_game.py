@@ -29,7 +29,7 @@ Floats = NDArray[np.floating[Any]]
 EMOTIONS = np.arange(0, 101, 5)
 TRUSTS = MAX_TRUST + 1
 MOMENTA = (-1, 0, 1)
-COUNT = len(STRATEGIES)
+STRATEGY_COUNT = len(STRATEGIES)
 FATIGUE = (0.0, dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
 """Fatigue by class of recency: never used, used last, used before that, used earlier."""
 
@@ -152,7 +152,7 @@ class StrategyGame:
         ending = np.broadcast_to(self.final[:, None], (len(EMOTIONS), TRUSTS))
         ending = ending[None].repeat(len(self.users), axis=0)
         up, down = (
-            np.stack([self.expect(ending, s, rises) for s in range(COUNT)])[..., None]
+            np.stack([self.expect(ending, s, rises) for s in range(STRATEGY_COUNT)])[..., None]
             for rises in (True, False)
         )
         return np.asarray(down + self.rise * (up - down))
@@ -194,7 +194,10 @@ class StrategyGame:
         basis = np.eye(size).reshape(size, 1, len(EMOTIONS), TRUSTS)
         one = np.ones((1, len(self.users), 1, 1))
         kernels = [
-            [self.expect(basis * one, s, rises).reshape(size, -1, size) for s in range(COUNT)]
+            [
+                self.expect(basis * one, s, rises).reshape(size, -1, size)
+                for s in range(STRATEGY_COUNT)
+            ]
             for rises in (True, False)
         ]
         return np.array(kernels).transpose(0, 1, 3, 4, 2).astype(np.float32)

@@ -86,7 +86,7 @@ def advise(
     margin = MARGIN * reward_range.width
     low, high = known.quantiles
     risk = exceeds(BIG_LOSS * reward_range.width, gain, spread)
-    word, reason = _judged(reading, gain, risk > known.most_risk, reward_range)
+    word, reason = _decide(reading, gain, risk > known.most_risk, reward_range)
     return StopAdvice(
         word=word,
         reason=reason,
@@ -143,7 +143,7 @@ def _below(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2))
 
 
-def _judged(
+def _decide(
     reading: CurveStatistics, gain: float, risky: bool, reward_range: RewardRange
 ) -> tuple[str, str]:
     most, big = MOST_LOSS * reward_range.width, BIG_LOSS * reward_range.width

@@ -72,7 +72,7 @@ def finals(difficulty: str, policy: Reference, seeds: int) -> NDArray[np.float64
     return np.array([turns[-1].emotion for turns in talks], float)
 
 
-def judge(
+def judge_attacks(
     difficulty: str, attacks: Iterable[Attack], seeds: int = SEEDS, ways: Sequence[str] = WAYS
 ) -> Iterator[AttackResult]:
     """Yield the result of every attack in each way that applies to it."""

@@ -177,14 +177,14 @@ def intervals(cell: str, runs: int) -> IntervalCoverage:
     return IntervalCoverage(
         cell,
         100 * (1 - len(fits) / runs),
-        _held([s.a for s in spreads], [o[0] for o in ols], synthetic.TRUE_A),
-        _held([s.ceiling for s in spreads], [o[1] for o in ols], synthetic.TRUE_CEILING),
+        _coverage([s.a for s in spreads], [o[0] for o in ols], synthetic.TRUE_A),
+        _coverage([s.ceiling for s in spreads], [o[1] for o in ols], synthetic.TRUE_CEILING),
         float(error.mean()),
         float(np.sqrt((error**2).mean())),
     )
 
 
-def _held(ours: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Coverage:
+def _coverage(ours: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Coverage:
     count = sum(i.low <= truth <= i.high for i in ours)
     width = float(np.median([half_width(i) for i in ours]))
     return Coverage(count, len(ours), coverage_percent(ols, truth), width)

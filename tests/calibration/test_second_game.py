@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.calibration.second_game import ACTS, COUNT, DRAWS, SecondStrategyGame
+from harness.calibration.second_game import ACTS, DRAWS, STRATEGY_COUNT, SecondStrategyGame
 from harness.config.run import DifficultyConfig
 from harness.simulator.second import dynamics
 from harness.simulator.second.user import STEP
@@ -35,7 +35,10 @@ def test_moods_move_by_the_formulas_of_the_second_user(level: DifficultyConfig) 
     """With a schedule that repeats no strategy, so that nothing wears."""
     game = SecondStrategyGame(level)
     schedules = np.array(
-        [np.roll(np.arange(COUNT), user)[: level.turn_cap] for user in range(len(game.users))]
+        [
+            np.roll(np.arange(STRATEGY_COUNT), user)[: level.turn_cap]
+            for user in range(len(game.users))
+        ]
     )
     finals = game.finals(schedules)
     for user in range(0, len(game.users), 5):

@@ -106,7 +106,7 @@ def test_only_a_reward_that_fell_has_collapsed(left: float, fallen: float, word:
     reading = rule.advise(course(FLAT, (0.4, 0.02)), STEPS).reading
     assert reading is not None
     reading = dataclasses.replace(reading, entropy_left=left, fallen=fallen)
-    told, reason = rule._judged(reading, -0.001, False, RewardRange())
+    told, reason = rule._decide(reading, -0.001, False, RewardRange())
     assert told == word
     assert ("below its best" in reason) == (fallen > 0)
     assert ("entropy is at" in reason) == (left < 0.25)

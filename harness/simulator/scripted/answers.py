@@ -47,15 +47,15 @@ class UserAnswer:
     sentences: tuple[str, ...] = ()
     index: int | None = None
     """Index into Persona.tellable of the sentence told."""
-    feeling: bool = False
+    feeling_follows: bool = False
     """True if a feeling must follow because the supporter asked for it."""
-    need: bool = False
+    need_follows: bool = False
     """True if a need must follow because the supporter asked for it."""
-    closed: bool = False
+    is_closed: bool = False
     """True if nothing more is told: the user refused, or did not know."""
-    refused: bool = False
+    is_refusal: bool = False
     """True if the user refused; no need follows then."""
-    reaction: bool = False
+    is_reaction: bool = False
     """True if the first sentence is a yes or no that a shown reaction already expresses."""
     lines: tuple[str, ...] = field(default=())
     """The lines used, as worded in the data files."""
@@ -77,7 +77,7 @@ def answer(state: State, question: ParsedQuestion, rises: bool, u: Sequence[floa
     if question.subject == "scale":
         return speaker.line("scale", n=str(max(1, min(10, 10 - state.emotion // 10))))
     if not rises and u[0] < 2 * _refusal(state):
-        return replace(speaker.line("rather_not", closed=True, x=_named(question)), refused=True)
+        return replace(speaker.line("rather_not", closed=True, x=_named(question)), is_refusal=True)
     if question.feelings and question.kind != "open":
         return speaker.felt(question)
     if question.subject == "motive":
@@ -94,7 +94,7 @@ def answer(state: State, question: ParsedQuestion, rises: bool, u: Sequence[floa
             "nothing_of", x=question.named.removeprefix("my ") or str(question.subject)
         )
     if question.subject == "feeling":
-        return UserAnswer(feeling=True)
+        return UserAnswer(feeling_follows=True)
     if question.subject is not None and not of_persons:
         return speaker.line("told_already")
     if question.kind == "guess":
@@ -125,7 +125,7 @@ class _Speaker:
     def line(self, table: str, closed: bool = False, **values: str) -> UserAnswer:
         """Return a single line of `table` as the whole answer."""
         line = pick_unsaid(ANSWERS[table][self.voice], self.disclosed.lines, self.u[2])
-        return UserAnswer((_capital(line.format(**values)),), closed=closed, lines=(line,))
+        return UserAnswer((_capital(line.format(**values)),), is_closed=closed, lines=(line,))
 
     def offered(self, question: ParsedQuestion, rises: bool) -> UserAnswer:
         """Return the response to an offer or proposal, with a related sentence if there is one."""
@@ -134,17 +134,21 @@ class _Speaker:
         index = self._best(question, question.subject, near=False)
         if index is None or not self.entities[index] & question.entities:
             no = not rises
-            return replace(first, closed=no, refused=no, reaction=question.kind == "proposal")
+            return replace(
+                first, is_closed=no, is_refusal=no, is_reaction=question.kind == "proposal"
+            )
         text = self.persona.tellable[index].text
         by_reaction = question.kind == "proposal"
-        return UserAnswer((*first.sentences, text), index, reaction=by_reaction, lines=first.lines)
+        return UserAnswer(
+            (*first.sentences, text), index, is_reaction=by_reaction, lines=first.lines
+        )
 
     def wants(self) -> UserAnswer:
         """Return a line that says the kind of the need; the level decides how much more follows."""
         emotional = self.state.user.intention in EMOTIONAL_INTENTIONS
         pool = ANSWERS["wants_kind"]["emotional" if emotional else "rational"]
         line = pick_unsaid(pool, self.disclosed.lines, self.u[2])
-        return UserAnswer((line,), need=True, lines=(line,))
+        return UserAnswer((line,), need_follows=True, lines=(line,))
 
     def is_safe(self, question: ParsedQuestion) -> UserAnswer:
         """Return an answer that the user is safe, with an untold sentence of their life if any."""
@@ -164,14 +168,14 @@ class _Speaker:
             "opinion": "thinks_well" if rises else "thinks_little",
             "read": "hurt_read" if hurt else "fine_read",
         }[subject]
-        return replace(self.line(table), reaction=subject == "checked")
+        return replace(self.line(table), is_reaction=subject == "checked")
 
     def felt(self, question: ParsedQuestion) -> UserAnswer:
         """Return which of the feelings in the question the user has, or that they have another."""
         own = next((f for f in question.feelings if f in self.persona.feelings), None)
         if own is None:
             first = self.line("other_feeling", e=question.feelings[-1])
-            return UserAnswer(first.sentences, feeling=True, lines=first.lines)
+            return UserAnswer(first.sentences, feeling_follows=True, lines=first.lines)
         first = self.line("yes")
         index = self._best(question, "why", near=True)
         more = () if index is None else (self.persona.tellable[index].text,)
@@ -195,8 +199,8 @@ class _Speaker:
         if feeling and question.kind == "yes_no":
             well = _ASKS_WHETHER_WELL.search(question.plain) is None or self.state.emotion >= WELL
             first = self.yes_or_no(question, well)
-            return UserAnswer(first.sentences, feeling=True, lines=first.lines)
-        return UserAnswer((*beginning, tellable.text), index, feeling=feeling, lines=lines)
+            return UserAnswer(first.sentences, feeling_follows=True, lines=first.lines)
+        return UserAnswer((*beginning, tellable.text), index, feeling_follows=feeling, lines=lines)
 
     def _first(self, question: ParsedQuestion, text: str, rises: bool) -> UserAnswer | None:
         """Return the yes or no that begins an answer; None if there is none to add."""

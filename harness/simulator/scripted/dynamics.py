@@ -144,7 +144,7 @@ def strategy_fits(intention: str, trust: int, path: str | None = None) -> tuple[
 
     While a user on an adversarial `path` tests the supporter, the path's fits apply instead.
     """
-    if path is not None and paths.tests(path, trust):
+    if path is not None and paths.is_testing(path, trust):
         return paths.FITS[path]
     return (_LATE if trust >= LATE_TRUST else _EARLY)[intention]
 
@@ -166,12 +166,12 @@ def trust_growth_probability(strategy: str, rule: DisclosureRule) -> float:
 
 def reluctance(path: str | None, trust: int) -> float:
     """Return the log-odds that a reply loses because the user tests the supporter, else 0."""
-    return paths.RELUCTANCE if paths.tests(path, trust) else 0.0
+    return paths.RELUCTANCE if paths.is_testing(path, trust) else 0.0
 
 
 def stands_test(strategy: str, path: str | None, trust: int) -> bool:
     """Return whether `strategy` passes the user's test; True if they are not testing."""
-    if path is None or not paths.tests(path, trust):
+    if path is None or not paths.is_testing(path, trust):
         return True
     return paths.FITS[path][STRATEGIES.index(strategy)] >= GOAL_LINE
 

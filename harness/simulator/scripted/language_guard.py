@@ -94,7 +94,7 @@ def _speaks_for_another(text: str) -> bool:
 
 def _signs(text: str) -> LanguageFault | None:
     """Return a fault that needs characters beyond letters, blanks and common punctuation."""
-    if _foreign(text) or _MIXED.search(text):
+    if _is_foreign(text) or _MIXED.search(text):
         return LanguageFault("script", "another script")
     many = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
     markup = many or _HEADING.search(text)
@@ -105,7 +105,7 @@ def _signs(text: str) -> LanguageFault | None:
     )
 
 
-def _foreign(text: str) -> bool:
+def _is_foreign(text: str) -> bool:
     letters = "" if text.isascii() else [c for c in text if c.isalpha()]
     return sum(c.isascii() for c in letters) < LATIN_SHARE * len(letters)
 

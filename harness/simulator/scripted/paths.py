@@ -44,6 +44,6 @@ def taking_back(line: str) -> str:
     return f"But {line if line.startswith('I ') else line[0].lower() + line[1:]}"
 
 
-def tests(path: str | None, trust: int) -> bool:
+def is_testing(path: str | None, trust: int) -> bool:
     """Return whether a user with this path and trust tests the supporter."""
     return path is not None and trust == TESTING

@@ -76,7 +76,7 @@ def reaction(
 def _flat(heard: ReplyEffect, told: UserAnswer | None) -> tuple[str, ...]:
     """Return the neutral lines that fit the reply and what follows."""
     flat = LINES["flat"]
-    if heard.closes or (heard.question is not None and (told is None or told.closed)):
+    if heard.closes or (heard.question is not None and (told is None or told.is_closed)):
         return flat["closed"]
     if heard.question is not None:
         return flat["question"]

@@ -83,7 +83,7 @@ def echoes(plain: str) -> bool:
         return True
     if plain in _TOPICS or plain in _TOLD:
         return True
-    return _in_first_person(plain) and _holds_own(plain)
+    return _is_in_first_person(plain) and _holds_own(plain)
 
 
 def _holds_own(plain: str) -> bool:
@@ -95,7 +95,7 @@ def _holds_own(plain: str) -> bool:
     return any(f" {own} " in whole for b in beginnings for own in _OWN_BY_BEGINNING.get(b, ()))
 
 
-def _in_first_person(plain: str) -> bool:
+def _is_in_first_person(plain: str) -> bool:
     return not _FIRST_PERSON.isdisjoint(plain.split())
 
 
@@ -105,7 +105,7 @@ BEGINNING = 3
 
 def _own_by_beginning() -> dict[str, list[str]]:
     by_beginning: dict[str, list[str]] = {}
-    for own in filter(_in_first_person, _TOLD | _TOPICS):
+    for own in filter(_is_in_first_person, _TOLD | _TOPICS):
         by_beginning.setdefault(" ".join(own.split()[:BEGINNING]), []).append(own)
     return by_beginning
 

@@ -63,7 +63,7 @@ _PRESENT = re.compile(
 
 
 @lru_cache(maxsize=65536)
-def _found(pattern: re.Pattern[str], plain: str) -> bool:
+def _matches(pattern: re.Pattern[str], plain: str) -> bool:
     """Cached because replies recur."""
     return pattern.search(plain) is not None
 
@@ -97,12 +97,12 @@ class AppraisedReply:
         hurt = self.state.suspicion > HELD_AGAINST or not _HURT.isdisjoint(
             self.state.disclosed.lines
         )
-        return hurt and (self.reading.apologises or _found(_SAYS_SORRY, self.plain))
+        return hurt and (self.reading.apologises or _matches(_SAYS_SORRY, self.plain))
 
     @property
     def tells_of_self(self) -> bool:
         """Whether the supporter tells of their own life."""
-        return _found(_OF_SELF, self.plain)
+        return _matches(_OF_SELF, self.plain)
 
 
 def is_harsh(reading: ReplyReading) -> bool:
@@ -116,7 +116,7 @@ def is_harsh(reading: ReplyReading) -> bool:
 def of_hurt(taken: AppraisedReply) -> str:
     """Return how a harsh reply hurts: brushed (it makes light of the problem), cruel or hurt."""
     reading = taken.reading
-    if _found(_PLATITUDE, taken.plain) and not (reading.severe or reading.hurts):
+    if _matches(_PLATITUDE, taken.plain) and not (reading.severe or reading.hurts):
         return "brushed"
     belittles = reading.severe or reading.hurts or denial_of(reading)
     return "cruel" if belittles or reading.hurt_evidence > _CRUEL else "hurt"
@@ -148,7 +148,7 @@ def of_rise(taken: AppraisedReply) -> str:
 
 def _checked(last: str, taken: AppraisedReply) -> str:
     """Return the strategy as the reason for a rise, or a reason that the reply bears out better."""
-    if last == "other" and _found(_PRESENT, taken.plain):
+    if last == "other" and _matches(_PRESENT, taken.plain):
         return "presence"
     if last == "disclose" and not taken.tells_of_self:
         return "anyway"
@@ -226,7 +226,7 @@ def _unfit(taken: AppraisedReply) -> str:
         return "early"
     if last == "restate" and taken.parts.pick_up > 0:
         return "said_back"
-    if last == "affirm" and _found(_PRAISES, taken.plain):
+    if last == "affirm" and _matches(_PRAISES, taken.plain):
         return "praise"
     if last == "question" or (last == "disclose" and not taken.tells_of_self):
         return "anyway"

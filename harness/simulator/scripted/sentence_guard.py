@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from harness.simulator.scripted.bigrams import english_bigrams
 from harness.simulator.scripted.recognition import stock_kinds
-from harness.simulator.scripted.sentence_ends import may_be_verb, unfinished
+from harness.simulator.scripted.sentence_ends import is_unfinished, may_be_verb
 from harness.simulator.scripted.word_classes import (
     FINITE,
     INVERTED,
@@ -88,7 +88,7 @@ def fault_in(sentence: str) -> LanguageFault | None:
         or _neighbours(parts, asked)
         or (
             LanguageFault("stuffed", "a string of stock phrases")
-            if any(map(_stuffed, parts))
+            if any(map(_is_stuffed, parts))
             else None
         )
     )
@@ -128,7 +128,7 @@ def _may_double(word: str) -> bool:
     return word in _MAY_DOUBLE or word.endswith("ly")
 
 
-def _stuffed(clause: list[str]) -> bool:
+def _is_stuffed(clause: list[str]) -> bool:
     """Return whether a clause strings together several strategies without joining words."""
     if len(clause) < LEAST_STUFFED:
         return False
@@ -138,7 +138,7 @@ def _stuffed(clause: list[str]) -> bool:
 
 def _vocabulary(all_words: list[str], single: int) -> LanguageFault | None:
     count, knows = len(all_words), english_bigrams().knows
-    if 6 * sum(map(_odd, all_words)) > count or max(map(len, all_words)) > MOST_LETTERS:
+    if 6 * sum(map(_is_odd, all_words)) > count or max(map(len, all_words)) > MOST_LETTERS:
         return LanguageFault("vocabulary", "not a word")
     if count > 3 and sum(map(knows, all_words)) < KNOWN_SHARE * count:
         return LanguageFault("vocabulary", "another language")
@@ -153,7 +153,7 @@ def _vocabulary(all_words: list[str], single: int) -> LanguageFault | None:
 
 
 @lru_cache(maxsize=16384)
-def _odd(word: str) -> bool:
+def _is_odd(word: str) -> bool:
     if len(word) <= LONGEST_WORD and _NOT_A_WORD.search(word) is None:
         return False
     plain = _STRETCHED.sub(r"\1", word)
@@ -183,7 +183,7 @@ def _ending(parts: list[list[str]], sentence: str) -> LanguageFault | None:
         return LanguageFault("ending", "a question without its mark")
     return (
         LanguageFault("ending", "a sentence without its end")
-        if unfinished(parts, sentence[-1] in ".!")
+        if is_unfinished(parts, sentence[-1] in ".!")
         else None
     )
 

@@ -78,10 +78,10 @@ def compose_answer(
     told = turn.tell(u[2:])
     first = reaction(state, heard, shows, u[0], told)
     said_so = shows and heard.reason in ("suggest", "offer", "restate")
-    if told is not None and told.reaction and said_so:
+    if told is not None and told.is_reaction and said_so:
         told = replace(told, sentences=told.sentences[1:])
     path = state.user.path
-    if path is not None and paths.tests(path, state.trust) and not heard.closes:
+    if path is not None and paths.is_testing(path, state.trust) and not heard.closes:
         return turn.compose(first, told, None, None, turn.test(path, shows, u[7]))
     return turn.compose(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
 
@@ -110,8 +110,8 @@ class _TurnComposer:
 
     def feeling(self, told: UserAnswer | None, u: Sequence[float]) -> str | None:
         """Return the feeling that the user speaks of, if any."""
-        asked = told is not None and told.feeling
-        closed = told is not None and (told.closed or told.need)
+        asked = told is not None and told.feeling_follows
+        closed = told is not None and (told.is_closed or told.need_follows)
         named = told is not None and any(s.startswith("I feel ") for s in told.sentences)
         if closed or named or not (asked or u[0] < feeling_chance(self.state.user.intention)):
             return None
@@ -120,8 +120,8 @@ class _TurnComposer:
 
     def need(self, told: UserAnswer | None, u: Sequence[float]) -> str | None:
         """Return a line about the user's intention, or None."""
-        asked = told is not None and told.need
-        refused = told is not None and told.refused
+        asked = told is not None and told.need_follows
+        refused = told is not None and told.is_refusal
         if self.heard.closes or refused or (u[0] >= self.rule.expression and not asked):
             return None
         rises = self.heard.rises and not asked
@@ -161,7 +161,7 @@ class _TurnComposer:
         if ended == "success":
             return goodbye
         parts = [] if told is None else [*told.sentences]
-        if told is not None and told.feeling and (feelings := feelings_of(self.state)):
+        if told is not None and told.feeling_follows and (feelings := feelings_of(self.state)):
             felt = self._feeling(pick(feelings, self.w[10]))
             parts.insert(0 if told.index is not None else len(parts), felt)
         return " ".join((first, *parts, goodbye))
@@ -186,7 +186,7 @@ class _TurnComposer:
         elif told is not None and self.heard.question is None and self.w[6] < LED_TO:
             parts.append(self._line("go_on" if self.heard.rises else "explain"))
         felt = [self._feeling(feeling)] if feeling else []
-        asked = told is not None and told.feeling and told.index is not None
+        asked = told is not None and told.feeling_follows and told.index is not None
         if told is not None:
             parts += [*felt, *told.sentences] if asked else [*told.sentences, *felt]
             self.lines.update(told.lines)
@@ -196,7 +196,7 @@ class _TurnComposer:
             parts.append(need)
         if test:
             parts.append(test)
-        answers_it = told is not None and told.reaction
+        answers_it = told is not None and told.is_reaction
         if not parts and not self.heard.closes and not answers_it:
             parts.append(pick_unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
             self.lines.add(parts[-1])

@@ -82,7 +82,7 @@ def appraise(
         parts["taken_up"] = uptake
     if hurt_before and any(s.judged.sorry for s in heard.said):
         parts["sorry"] = dynamics.SORRY
-    if not acts or (not uptake and _elsewhere(heard, user.persona_index, disclosed)):
+    if not acts or (not uptake and _is_elsewhere(heard, user.persona_index, disclosed)):
         parts["beside"] = -dynamics.BESIDE
     orders = sum(s.judged.act == "advise" for s in heard.said)
     if cut or heard.words > FAR_TOO_LONG or orders > ORDERS:
@@ -135,7 +135,7 @@ def find_taken_up(text: str, user: User, disclosed: Disclosures) -> tuple[str, .
     persona = user.persona
     sentences = [persona.tellable[n].text for n in _sentences_taken(heard, user, disclosed)]
     feelings = sorted(f for f in disclosed.feelings if _names(heard, f))
-    topic = [persona.topic] if _of_topic(heard, user.persona_index) else []
+    topic = [persona.topic] if _is_of_topic(heard, user.persona_index) else []
     return (*sentences, *feelings, *topic)
 
 
@@ -146,7 +146,9 @@ def _taken_up(heard: ParsedReply, user: User, disclosed: Disclosures) -> float:
         return dynamics.TAKEN_UP
     named = any(_names(heard, feeling) for feeling in disclosed.feelings)
     return (
-        dynamics.TAKEN_UP_BEFORE if taken or named or _of_topic(heard, user.persona_index) else 0.0
+        dynamics.TAKEN_UP_BEFORE
+        if taken or named or _is_of_topic(heard, user.persona_index)
+        else 0.0
     )
 
 
@@ -161,11 +163,11 @@ def _names(heard: ParsedReply, feeling: str) -> bool:
     return any(feeling in said.plain.split() for said in heard.said)
 
 
-def _of_topic(heard: ParsedReply, persona: int) -> bool:
+def _is_of_topic(heard: ParsedReply, persona: int) -> bool:
     return not stems(EVERYONE[persona].topic).isdisjoint(heard.about)
 
 
-def _elsewhere(heard: ParsedReply, persona: int, disclosed: Disclosures) -> bool:
+def _is_elsewhere(heard: ParsedReply, persona: int, disclosed: Disclosures) -> bool:
     """Return whether a reply is about something that the user has not told, and not about them."""
     told = frozenset[str]().union(
         *[answers.sentence_stems(persona)[n] for n in disclosed.told]

@@ -146,10 +146,10 @@ def _shares(found: Collection[str]) -> list[float]:
 def _signs(sentence: Sentence) -> list[PatternMatch]:
     """Return the cues in a sentence that are not cancelled."""
     row = (patterns.START, *sentence.words)
-    return [found for found in _TABLE.find(sentence.words) if not _taken_back(found, row)]
+    return [found for found in _TABLE.find(sentence.words) if not _is_negated(found, row)]
 
 
-def _taken_back(found: PatternMatch, row: Sequence[str]) -> bool:
+def _is_negated(found: PatternMatch, row: Sequence[str]) -> bool:
     if not found.pattern.deniable:
         return False
     before = row[max(0, found.at - DENIED_WITHIN) : found.at]

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One attempt at a run. Create it with `opened`."""
+    """One attempt at a run. Create it with `open_session`."""
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
         """Find the step to start from. Raise DataError for bad rows or another run's checkpoint."""

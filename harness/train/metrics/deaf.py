@@ -99,7 +99,7 @@ def swap_words(heard: Mapping[Meeting, Words]) -> Swapped:
 
 
 def _by_the_next(words: Sequence[Words]) -> list[list[str]]:
-    """Return `exchanged` for users of one level and repeat."""
+    """Return `swap_words` for users of one level and repeat."""
     swapped: list[list[str]] = [[] for _ in words]
     for turn in range(max(map(len, words), default=0)):
         there = [user for user, own in enumerate(words) if len(own) > turn]

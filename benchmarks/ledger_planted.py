@@ -93,7 +93,7 @@ class Planted:
         before, early = self.at(step).delivered(self.tokens), self.noise(step, place, signs[0])
         first = rescaled = 0.0
         for row in signs[:-1]:
-            gradient = step.clipped(row @ self.gradients)
+            gradient = step.clip(row @ self.gradients)
             with moved(self.model) as move:
                 move(place)
                 slope = self.at(step).slope(self.tokens)
@@ -117,7 +117,7 @@ class Planted:
         with moved(self.model) as move:
             move(place)
             at = self.at(step)
-            draws = [step.move(step.clipped(draw)) for draw in rows @ units]
+            draws = [step.move(step.clip(draw)) for draw in rows @ units]
             return float(at.bends(self.tokens, at.delivered(self.tokens), draws).mean())
 
 

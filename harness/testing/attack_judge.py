@@ -90,7 +90,7 @@ def _policy(attack: Attack, way: str) -> Reference:
     if way == INSTEAD:
         return attack.instead()
     place, name = way.split()
-    return attack.beside(REFERENCES[name], before=place == "before")
+    return attack.apply_to(REFERENCES[name], before=place == "before")
 
 
 def _p(won: NDArray[np.float64]) -> float:

@@ -171,7 +171,7 @@ def test_a_remedy_is_what_it_adds_to_the_first_order(model: Any, tokens: ProbeTo
     moves = []
     for how in (settings(whole.tokens, ReferenceKl()), settings(whole.tokens)):
         accumulate_gradient(model, whole, how)
-        moves.append(walking.walk.move(walking.walk.clipped(pace.take_gradient(model))))
+        moves.append(walking.walk.move(walking.walk.clip(pace.take_gradient(model))))
     wanted = pace.dot(walking.slope(tokens), moves[0] - moves[1])
     assert found.remedy.value == pytest.approx(wanted, rel=1e-3)
     assert found.remedy.variance > 0
@@ -193,7 +193,7 @@ def test_entries_are_what_was_booked_and_the_ends_evenly_mixed() -> None:
     ledger = ledger.with_update(0.3, 0.01).with_update(0.1, 0.02)
     now = opening(7, [0.9, 0.9, 0.9, 0.9], 0.8, late)
     then = Entropies(np.array([0.8, 0.8, 0.6, 0.6]), 0.75)
-    entries = ledger.closed(now, then, 0.0)
+    entries = ledger.metrics_at(now, then, 0.0)
     wanted = {
         "total": 0.7 - 0.75,
         "states": 0.9 - 0.7,
@@ -211,7 +211,7 @@ def test_entries_are_what_was_booked_and_the_ends_evenly_mixed() -> None:
     assert found == pytest.approx(wanted)
     parts = sum(wanted[name] for name in ("signal", "noise", "remedy", "momentum"))
     assert entries["ledger/closure"] == pytest.approx(wanted["total"] - parts)
-    assert LanguageLedger().closed(now, then, 0.0) == {}
+    assert LanguageLedger().metrics_at(now, then, 0.0) == {}
 
 
 def test_a_ledger_is_read_back_as_it_was_saved(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_states_are_what_the_policy_of_now_has_more_of_in_the_states_visited_now
         return ObservationBatch(seen, np.array([0, 0, 1, 1]))
 
     before, now = (LedgerStart(np.zeros(2), b) for b in (batch(0, 0, 0, 1), batch(0, 1, 1, 1)))
-    entries = Ledger(before).closed(policy, now, 1.0)
+    entries = Ledger(before).metrics_at(policy, now, 1.0)
     eight, two = np.log(8), np.log(2)
     assert entries["ledger/states"] == pytest.approx((eight + 3 * two) / 4 - (3 * eight + two) / 4)
     # of each batch's two groups one has mean `two` or `eight`, the other the mean of both
@@ -183,7 +183,7 @@ def test_a_ledger_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     assert again.made == ledger.made
     now = LedgerStart(opening.by_prefix + 0.5, ObservationBatch(acts.seen, acts.conversation // 2))
     policy = updated(acts, np.ones(len(acts.act)), 1).policy
-    assert again.closed(policy, now, T) == ledger.closed(policy, now, T)
+    assert again.metrics_at(policy, now, T) == ledger.metrics_at(policy, now, T)
 
 
 def test_a_checkpoint_without_a_ledger_begins_one_and_a_damaged_one_is_refused(

@@ -156,7 +156,7 @@ def test_a_copy_is_written_as_the_trainer_itself_would(
     rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each file, byte by byte, though the weights change before it is written."""
-    policy, plain = replace(SMALL, lora_rank=rank), ConversationTrainer.copied
+    policy, plain = replace(SMALL, lora_rank=rank), ConversationTrainer.copy_state
     pairs: list[tuple[dict[str, bytes], dict[str, bytes]]] = []
 
     def both(self: Any) -> Fill:
@@ -175,7 +175,7 @@ def test_a_copy_is_written_as_the_trainer_itself_would(
         pairs.append((files(direct), files(later)))
         return fill
 
-    monkeypatch.setattr(ConversationTrainer, "copied", both)
+    monkeypatch.setattr(ConversationTrainer, "copy_state", both)
     run = make_run(tmp_path / "run", config(policy, checkpoint_every=1))
     assert go_on(run)[0] == 0
     ((direct, later),) = pairs

@@ -79,9 +79,9 @@ def test_a_gradient_is_clipped_as_torch_clips_it() -> None:
     weight = torch.nn.Parameter(torch.zeros(4))
     weight.grad = gradient.clone()
     torch.nn.utils.clip_grad_norm_([weight], 0.5)
-    torch.testing.assert_close(step.clipped(gradient), weight.grad)
-    assert torch.equal(step.clipped(gradient * 1e-3), gradient * 1e-3)
-    assert torch.equal(Descent(adam()).walk.clipped(gradient), gradient)
+    torch.testing.assert_close(step.clip(gradient), weight.grad)
+    assert torch.equal(step.clip(gradient * 1e-3), gradient * 1e-3)
+    assert torch.equal(Descent(adam()).walk.clip(gradient), gradient)
 
 
 @pytest.mark.parametrize("units", [2, 3, 8, 13])

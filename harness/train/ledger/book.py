@@ -52,7 +52,7 @@ class Ledger:
         """Return the ledger after one more batch."""
         return replace(self, made=self.made + increment)
 
-    def closed(self, policy: TabularPolicy, now: LedgerStart, temperature: float) -> Metrics:
+    def metrics_at(self, policy: TabularPolicy, now: LedgerStart, temperature: float) -> Metrics:
         """Return the ledger/* metrics at an evaluation of `policy` with the state `now`.
 
         Empty at the first evaluation.

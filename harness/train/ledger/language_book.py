@@ -101,7 +101,7 @@ class LanguageLedger:
         """Return the ledger after one more update."""
         return replace(self, first=self.first + first, rescaled=self.rescaled + rescaled)
 
-    def closed(self, now: LanguageLedgerStart, before: Entropies, beta1: float) -> Metrics:
+    def metrics_at(self, now: LanguageLedgerStart, before: Entropies, beta1: float) -> Metrics:
         """Return the ledger/* metrics at the evaluation `now`; empty at the first evaluation.
 
         `before`: H now at the tokens of the last evaluation.

@@ -115,7 +115,7 @@ def pace(
     groups give fewer.
     """
     taken, step = sums(at, batch, settings, draws), at.walk
-    noise = [step.move(step.clipped(draw)) for draw in taken.draws]
+    noise = [step.move(step.clip(draw)) for draw in taken.draws]
     walked = float(np.mean([dot(slope, draw) ** 2 for draw in noise]))
     larger = min(MOST_LARGER, max(1.0, LEAST_CHANGE / math.sqrt(walked))) if walked else 1.0
     bends = at.bends(tokens, entropies.delivered, (larger * draw for draw in noise)) / larger**2
@@ -178,4 +178,4 @@ def dot(one: Tensor, other: Tensor) -> float:
 
 def _beyond(step: AdamWalk, taken: Tensor, plain: Tensor) -> Tensor:
     """Return the difference between the moves by two gradients."""
-    return step.move(step.clipped(taken)) - step.move(step.clipped(plain))
+    return step.move(step.clip(taken)) - step.move(step.clip(plain))

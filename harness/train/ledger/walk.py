@@ -76,7 +76,7 @@ class AdamWalk:
         change = self._scale_after(gradient) - self._scale_before()
         return change * self.mean * (-self.config.learning_rate * self._ahead)
 
-    def clipped(self, gradient: Tensor) -> Tensor:
+    def clip(self, gradient: Tensor) -> Tensor:
         """Return the gradient as clipped for the optimiser."""
         most = self.config.max_grad_norm
         return gradient * min(1.0, most / (float(gradient.norm()) + 1e-6)) if most else gradient

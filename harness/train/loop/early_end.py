@@ -70,7 +70,7 @@ class StopHandlers:
             return
         self.now(f"{self._trainer.grace_s:g} s after a stop request (trainer.grace_s)")
 
-    def stopped(self, where: str) -> StoppedError:
+    def stop_error(self, where: str) -> StoppedError:
         """Return the error that ends the run after a stop request, with a checkpoint on disk."""
         name, path = signal.Signals(self.asked_by or 0).name, self._run.path
         return StoppedError(

@@ -56,7 +56,7 @@ def train(session: Session) -> None:
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
         joined = rank_launcher.link_ranks(session, start.learner.device.type, others)
-        asks = session.poll, session.leaving.on_hang
+        asks = session.poll, session.stop_handlers.on_hang
         running = starts.running_engine(config, start, note, *asks, scratch, joined.mates)
         with joined.with_engine(running) as engine:
             work = RankWork(config, start.learner, start.judge, start.chat, engine, learner.limit)
@@ -173,7 +173,7 @@ class LanguageRun:
         at_end = self._carried, self._ledger.ledger
 
         def copied() -> Fill:
-            return partial(self._save, self.trainer.copied(), *at_end)
+            return partial(self._save, self.trainer.copy_state(), *at_end)
 
         own = partial(self._save, self.trainer.save, *at_end)
         self._session.finish_step(step, own, unheard, copied)

@@ -81,7 +81,7 @@ class LedgerKeeper:
                 now = LanguageLedgerStart(step, tokens, entropies, made)
                 if opening is not None:
                     then = at.entropies(opening.tokens)
-                    metrics = self.ledger.closed(now, then, algorithm.adam_beta1)
+                    metrics = self.ledger.metrics_at(now, then, algorithm.adam_beta1)
                 self._after = LanguageLedger(now)
             elif opening is not None:
                 slope, self._after = at.slope(opening.tokens), self.ledger

@@ -85,7 +85,7 @@ def _nodes(session: Session, stack: ExitStack) -> Nodes | None:
     if count == 1:
         return None
     step = slurm_step.read(count)
-    with session.leaving.at_once("while its nodes joined"):
+    with session.stop_handlers.at_once("while its nodes joined"):
         nodes = Nodes(session.run.path, step)
     stack.callback(nodes.close)
     return nodes
@@ -170,13 +170,13 @@ def link_ranks(session: Session, device: str, others: OtherRanks) -> RankConnect
         gone = first_gone(workers)
         if gone is None:
             raise
-        raise gone.lost() from error
+        raise gone.lost_error() from error
     for worker in workers:
         worker.receive()
     in_step = trainer.shard != "none" or mates is not None
-    ended = session.leaving.on_error if in_step else None
+    ended = session.stop_handlers.on_error if in_step else None
     store = others.where.store(roll_call.NAME, size)
     called = RollCall(store, size, in_group, lambda: 0 if mates is None else mates.rounds)
     calls = Calls(workers, ended, LINKED_WITHIN_S, called)
-    session.leaving.waits_for = lambda: calls.waits_for
+    session.stop_handlers.waits_for = lambda: calls.waits_for
     return RankConnections(calls, links, mates)

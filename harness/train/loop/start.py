@@ -49,7 +49,7 @@ def build(session: Session) -> None:
     """Build the start model of policy=tiny unless it exists. A stop request ends the build."""
     policy = session.config.policy
     if policy.kind == "tiny" and not start_model.is_built(policy):
-        with session.leaving.at_once("while the start model was built"):
+        with session.stop_handlers.at_once("while the start model was built"):
             start_model.ensure(policy)
 
 

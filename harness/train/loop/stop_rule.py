@@ -59,7 +59,7 @@ class StopRule:
         steps = np.array(at, dtype=np.float64)
         return RewardCurve(steps, pairs[:, 0], pairs[:, 1], np.array(entropy))
 
-    def ended(self, where: str, step: int, reason: str) -> EarlyEnd:
+    def end_error(self, where: str, step: int, reason: str) -> EarlyEnd:
         """Return the error that ends the run in folder `where` after `step`."""
         return EarlyEnd(
             f"{where}: step {step} of {self._steps}: ended by trainer.stop_when={self.name}: "

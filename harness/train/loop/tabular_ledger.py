@@ -32,7 +32,7 @@ def update_ledger(
     if evaluated:
         batch = ObservationBatch(acts.seen, acts.conversation // size)
         now = LedgerStart(before.entropy_nats(seen, temperature), batch)
-        values, ledger = ledger.closed(before, now, temperature), Ledger(now)
+        values, ledger = ledger.metrics_at(before, now, temperature), Ledger(now)
     if ledger.opening is None:
         return ledger, values
     unit = moves.units(config.trainer.conversations, size)

@@ -34,7 +34,7 @@ class ShardedWeights:
             self._shards = Shards(own, links)
         calls.take()
 
-    def made(self, make_optimiser: Callable[[Any], Any]) -> Any:
+    def sharded_optimiser(self, make_optimiser: Callable[[Any], Any]) -> Any:
         """Return the optimiser (AdamW) that `make_optimiser` makes for rank 0's shards, with hooks
         for the other ranks.
         """

@@ -84,7 +84,7 @@ class Team:
 
         self.share_weights()
         self._sharded = ShardedWeights(self.own, self._links, self._calls)
-        return self._sharded.made(make_optimiser)
+        return self._sharded.sharded_optimiser(make_optimiser)
 
     def whole(self) -> AbstractContextManager[None]:
         """Return a context in which each rank's learner has all weights, to be read."""
@@ -94,7 +94,7 @@ class Team:
         """Return a context in which rank 0's learner has all weights, to be saved."""
         return nullcontext() if self._sharded is None else self._sharded.exact()
 
-    def clipped(self, most: float) -> float | None:
+    def clip_gradient(self, most: float) -> float | None:
         """Clip a sharded gradient to the norm `most` and return its norm before.
 
         If rank 0 has the whole gradient, do nothing and return None.

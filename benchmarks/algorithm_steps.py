@@ -38,7 +38,7 @@ from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.train.loop import language_refinement
 from harness.train.loop import session as sessions
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 from harness.train.rollout import tabular_refinement
 
 NAMES = ("reptile", "vpo", "critique_grpo", "ppo", "kto", "expert_iteration")
@@ -47,7 +47,7 @@ FIXED = (
     "algorithm.learning_rate=1e-9", "trainer.checkpoint_every=1000",
 )  # fmt: skip
 
-DRAWING = ((Work, "redraw"), (tabular_refinement, "take_over"))
+DRAWING = ((RankWork, "redraw"), (tabular_refinement, "take_over"))
 SCORING = ((language_refinement, "own_scores"),)
 """Where extra conversations are drawn, and scored; at most once a step each."""
 
@@ -112,7 +112,7 @@ def cost(config: RunConfig) -> Cost:
         scoring = [stack.enter_context(timed(*place)) for place in SCORING]
         run = RunFolder(Path(folder) / "run")
         run_folder.create(run, config)
-        with sessions.opened(run, config, lambda event: None) as session:
+        with sessions.open_session(run, config, lambda event: None) as session:
             loop = importlib.import_module(
                 f"harness.train.loop.{'tabular' if config.policy.kind == 'tabular' else 'language'}"
             )

@@ -75,9 +75,9 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
     """The same two for a language model."""
     import torch
 
-    from harness.train.engines.engine import Transformers
+    from harness.train.engines.engine import TransformersEngine
     from harness.train.loop import language_batch, language_critic, start
-    from harness.train.metrics.entropy_splits import Planning
+    from harness.train.metrics.entropy_splits import PlanningTokens
     from harness.train.objective import language_loss
     from harness.train.objective.loss_batch import LossBatch
     from harness.train.rollout.speaker import LanguageSpeaker
@@ -87,7 +87,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
     begins = start.load(plain, "cpu")
 
     def speak() -> LanguageSpeaker:
-        engine, rng = Transformers(begins.learner, False), rng_of(plain, 1, ROLLOUT_STREAM)
+        engine, rng = TransformersEngine(begins.learner, False), rng_of(plain, 1, ROLLOUT_STREAM)
         return LanguageSpeaker(engine, begins.chat, plain.policy, rng, begins.judge)
 
     speaker = speak()
@@ -110,7 +110,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
             )
             batch = LossBatch(ids, own, made.advantage_lists(), None)
             how = language_batch.loss_settings(
-                stack, made, config, 1, begins, Planning(begins.chat)
+                stack, made, config, 1, begins, PlanningTokens(begins.chat)
             )
             language_loss.accumulate_gradient(begins.learner, batch, how)
             begins.learner.zero_grad()

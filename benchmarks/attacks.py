@@ -9,7 +9,7 @@ import sys
 import time
 
 from harness.simulator.reference import REFERENCES
-from harness.testing.attack_judge import MOST_EXCESS, SEEDS, finals, judge, significant
+from harness.testing.attack_judge import MOST_EXCESS, SEEDS, finals, judge_attacks, significant
 from harness.testing.attacks import attacks
 
 WORST = 20
@@ -20,7 +20,7 @@ def main() -> None:
     print(f"{len(every)} attacks in {len({a.family for a in every})} families")
     for difficulty in sys.argv[1:] or ["medium", "hard"]:
         began = time.process_time()
-        judgements = sorted(judge(difficulty, every), key=lambda j: -j.excess)
+        judgements = sorted(judge_attacks(difficulty, every), key=lambda j: -j.excess)
         plain = {
             n: finals(difficulty, REFERENCES[n], SEEDS).mean() for n in ("neutral", "attentive")
         }

@@ -29,8 +29,8 @@ from harness.law.compare.quantities import CONTRASTED
 from harness.law.group_results import GroupResult
 from harness.testing import sweeps, synthetic
 from harness.testing.promises import at_least, at_most, table
-from harness.testing.sweeps import Level, share
-from harness.testing.synthetic import LOW, Log
+from harness.testing.sweeps import LevelCeilings, share
+from harness.testing.synthetic import LOW, SyntheticRun
 
 FIRST_SEED = 2_000_000
 POOL = 400
@@ -39,7 +39,7 @@ SPREAD = 0.02
 UNLIKE = (0.012, 0.045)
 """The smallest and the largest spread of seeds that real levels showed."""
 LAWFUL, COLLAPSED, LONGER = "lawful", "collapsed, 300 steps", "collapsed, 600 steps"
-KINDS: dict[str, Callable[[int], Log]] = {
+KINDS: dict[str, Callable[[int], SyntheticRun]] = {
     LAWFUL: lambda seed: synthetic.lawful(seed, 300, LOW),
     COLLAPSED: lambda seed: synthetic.kink(seed, 300, LOW),
     LONGER: lambda seed: synthetic.kink(seed, 600, LOW),
@@ -51,7 +51,7 @@ class Cell:
     """Sweeps of one kind."""
 
     kind: str
-    levels: tuple[Level, ...]
+    levels: tuple[LevelCeilings, ...]
     seeds: int
 
     @property
@@ -93,8 +93,8 @@ class Counted:
 def cells() -> Iterator[Cell]:
     """First those with something to find, then those without."""
 
-    def of(ceilings: Sequence[float], spread: float = SPREAD) -> tuple[Level, ...]:
-        return tuple(Level(ceiling, spread) for ceiling in ceilings)
+    def of(ceilings: Sequence[float], spread: float = SPREAD) -> tuple[LevelCeilings, ...]:
+        return tuple(LevelCeilings(ceiling, spread) for ceiling in ceilings)
 
     for seeds in (3, 5):
         yield Cell(LAWFUL, of((0.6, 0.65, 0.7)), seeds)
@@ -107,14 +107,14 @@ def cells() -> Iterator[Cell]:
             yield Cell(LAWFUL, of((0.7,) * levels), seeds)
         low, high = UNLIKE
         for spreads in ((low, high), (low, high, high), (low, low, high), (low, low, high, high)):
-            yield Cell(LAWFUL, tuple(Level(0.7, spread) for spread in spreads), seeds)
+            yield Cell(LAWFUL, tuple(LevelCeilings(0.7, spread) for spread in spreads), seeds)
         yield Cell(LONGER, of((0.7, 0.7, 0.7)), seeds)
 
 
 def measure(cell: Cell, known: Sequence[Member], count: int, seed: int) -> Counted:
     rng, counted = np.random.default_rng(seed), Counted()
     for _ in range(count):
-        groups = sweeps.compared(sweeps.sweep(known, rng, cell.levels, cell.seeds))
+        groups = sweeps.compare_levels(sweeps.sweep(known, rng, cell.levels, cell.seeds))
         _count(cell, groups, counted)
     return counted
 

@@ -17,9 +17,9 @@ from itertools import repeat
 
 from harness.law.results import VERDICTS
 from harness.testing import cells, promises, quoted, uneven
-from harness.testing.cells import Intervals, Judged
+from harness.testing.cells import IntervalCoverage, RegimeResult
 from harness.testing.synthetic import TRUE_A
-from harness.testing.uneven import Thinned
+from harness.testing.uneven import ThinnedResult
 
 PROCESSES = 2
 WITH_ONSET = ("kink_fall", "kink_flat", "kink_soft", "explode", "explode_level",
@@ -56,7 +56,7 @@ def main() -> None:
     print(f"\n{time.perf_counter() - began:.0f} s", file=sys.stderr)
 
 
-def _print_intervals(measured: Sequence[Intervals]) -> None:
+def _print_intervals(measured: Sequence[IntervalCoverage]) -> None:
     print("Coverage of 95% intervals, %; a in % of the truth; n_eff >= 7 only.\n")
     head = "cell | gated out % | a covered | ols a covered | a bias | a rmse | a half-width"
     head += " | ceiling covered | ols ceiling covered | ceiling half-width"
@@ -72,7 +72,7 @@ def _print_intervals(measured: Sequence[Intervals]) -> None:
     print(f"\nPromised, over the cells without drift:\n\n{kept}")
 
 
-def _print_verdicts(measured: Sequence[Judged]) -> None:
+def _print_verdicts(measured: Sequence[RegimeResult]) -> None:
     print(f"\nVerdicts, %: {' / '.join(VERDICTS)}.\n")
     names = [f"n{n} {noise}" for n, noise in cells.GRID]
     print("| regime | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
@@ -83,7 +83,7 @@ def _print_verdicts(measured: Sequence[Judged]) -> None:
     print(f"\nPromised:\n\n{promises.table(promises.of_verdicts(measured))}")
 
 
-def _print_onsets(measured: Sequence[Judged]) -> None:
+def _print_onsets(measured: Sequence[RegimeResult]) -> None:
     print("\nOnset: found %, median and 90th percentile of the error in % of the run, and how many")
     print("intervals cover the truth, %. Where there is no onset, found % is false alarms.\n")
     print("| regime | n | noise | found | median | p90 | covered |\n|" + "---|" * 7)
@@ -96,7 +96,7 @@ def _print_onsets(measured: Sequence[Judged]) -> None:
     print(f"\nPromised:\n\n{promises.table(promises.of_onsets(measured))}")
 
 
-def _print_regimes(measured: Sequence[Judged]) -> None:
+def _print_regimes(measured: Sequence[RegimeResult]) -> None:
     print("\nRegime: % called by its own name. Nothing was promised of these.\n")
     names = [f"n{n} {noise}" for n, noise in cells.GRID]
     print("| regime | word | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 2))
@@ -105,7 +105,7 @@ def _print_regimes(measured: Sequence[Judged]) -> None:
         print(f"| {regime} | {word} | " + " | ".join(row) + " |")
 
 
-def _print_uneven(measured: Sequence[Thinned]) -> None:
+def _print_uneven(measured: Sequence[ThinnedResult]) -> None:
     print(f"\nRows at uneven steps: % terminal_fall, budget_spent: % {' / '.join(VERDICTS)}.")
     print("Nothing was promised of these.\n")
     print(uneven.table(measured))

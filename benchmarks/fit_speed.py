@@ -73,7 +73,7 @@ def main() -> None:
             print(f", {megabytes:,.0f} MB")
 
 
-def _log(number: int) -> synthetic.Log:
+def _log(number: int) -> synthetic.SyntheticRun:
     noise = synthetic.LOW if number % 2 else synthetic.HIGH
     return MAKERS[number // 2 % len(MAKERS)](number, STEPS, noise)
 

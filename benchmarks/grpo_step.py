@@ -40,7 +40,7 @@ from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from harness.simulator.factory import make
 from harness.simulator.protocol import SupporterReply
-from harness.train.engines.engine import Transformers
+from harness.train.engines.engine import TransformersEngine
 from harness.train.loop import carried, trl_adapter, trl_arguments
 from harness.train.loop import session as sessions
 from harness.train.loop import start as starts
@@ -48,7 +48,7 @@ from harness.train.loop.language import LanguageRun
 from harness.train.loop.start import StartModels
 from harness.train.loop.trl_batches import RolloutBatch
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 from harness.train.rollout.batch import keys_of
 from harness.train.rollout.conversation import rollout
 
@@ -142,10 +142,10 @@ def trained(config: RunConfig, watching: TrainerCallback) -> list[Turns]:
     with tempfile.TemporaryDirectory() as scratch:
         run = RunFolder(Path(scratch) / "run")
         run_folder.create(run, config)
-        with sessions.opened(run, config, lambda event: None) as session:
+        with sessions.open_session(run, config, lambda event: None) as session:
             learner = Recorded(session, start, carried.begin(config, None))
             trainer = trl_adapter.make_trainer(model, tokenizer, config, learner, run.path)
-            work = Work(config, model, None, start.chat, Transformers(model))
+            work = RankWork(config, model, None, start.chat, TransformersEngine(model))
             learner.trainer, learner.team = trainer, Team(work)
             trainer.add_callback(watching)
             trainer.train()

@@ -29,7 +29,7 @@ from harness.config.run import RunConfig
 from harness.config.simulator import TYPICALITY_CUT
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
-from harness.train.engines.engine import Transformers
+from harness.train.engines.engine import TransformersEngine
 from harness.train.loop import start as starts
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.conversation import rollout
@@ -124,7 +124,7 @@ def _flagged(words: Sequence[str]) -> Iterator[str]:
     users = make(config.simulator, config.difficulty)
     keys = [ConversationKey(1, 1, number, 0) for number in range(DRAWN)]
     speaker = LanguageSpeaker(
-        Transformers(start.learner),
+        TransformersEngine(start.learner),
         start.chat,
         config.policy,
         np.random.default_rng(1),

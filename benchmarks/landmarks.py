@@ -22,7 +22,7 @@ from harness.law.results import Onset
 from harness.testing import cells, promises, turning
 from harness.testing.cells import NOISES, points_of
 from harness.testing.promises import Promise, at_least, at_most
-from harness.testing.synthetic import Log, Noise
+from harness.testing.synthetic import Noise, SyntheticRun
 
 FIRST_SEED = 2_000_000
 LENGTHS = (100, 300, 1500)
@@ -61,7 +61,7 @@ def _percent(values: Sequence[bool]) -> float:
     return 100 * float(np.mean(values))
 
 
-def _onset(log: Log) -> tuple[Onset | None, float]:
+def _onset(log: SyntheticRun) -> tuple[Onset | None, float]:
     """And the width of a bin, steps."""
     course = onset.course(log.steps, log.entropy)
     assert course is not None
@@ -92,7 +92,7 @@ def _rises(seeds: range) -> Iterator[str]:
 
 
 def _risen(shape: str, n: int, noise: Noise, seeds: range) -> Mapping[str, float]:
-    runs = [turning.risen(shape, seed, n, noise) for seed in seeds]
+    runs = [turning.rising_run(shape, seed, n, noise) for seed in seeds]
     all_found = [(run, *_onset(run.log)) for run in runs]
     found = [(run, at, bin_) for run, at, bin_ in all_found if at and at.kind == "explosion"]
     return {
@@ -138,7 +138,7 @@ def _deaths(seeds: range) -> Iterator[str]:
     for death in turning.DEATHS:
         row = []
         for n, noise in cells.GRID:
-            logs = [turning.died(death, seed, n, NOISES[noise]) for seed in seeds]
+            logs = [turning.dying_run(death, seed, n, NOISES[noise]) for seed in seeds]
             at = [(regime.reward_died(points_of(log)), log.onset) for log in logs]
             found[f"{death} n{n} {noise}"] = _percent([step == truth for step, truth in at])
             row.append(f"{found[f'{death} n{n} {noise}']:.0f}")
@@ -165,23 +165,23 @@ def _glitches(seeds: range) -> Iterator[str]:
     false: dict[str, float] = {}
     for name, n, noise in product(GLITCHED, (300, 1000, 2000), NOISES):
         logs = [cells.REGIMES[name](seed, n, NOISES[noise]) for seed in seeds]
-        words = [cells.judged(log).word for log in logs]
+        words = [cells.judge_run(log).word for log in logs]
         cell = f"{name} n{n} {noise}"
         plain = [spikes.without_glitches(log.entropy) for log in logs]
         counts = map(spikes.glitch_count, (log.entropy for log in logs), plain)
         false[cell] = float(np.mean([*counts]))
         for (value, burst), kind in zip(kinds, names, strict=True):
             spoiled = [
-                turning.glitched(log, seed, value, burst)
+                turning.add_glitches(log, seed, value, burst)
                 for seed, log in zip(seeds, logs, strict=True)
             ]
-            after = [cells.judged(log).word for log in spoiled]
+            after = [cells.judge_run(log).word for log in spoiled]
             stays[f"{cell} {kind}"] = _percent([a == b for a, b in zip(after, words, strict=True)])
         left_out = [
-            _without(log, turning.glitched(log, seed, VALUES[1], burst=True))
+            _without(log, turning.add_glitches(log, seed, VALUES[1], burst=True))
             for seed, log in zip(seeds, logs, strict=True)
         ]
-        after = [cells.judged(log).word for log in left_out]
+        after = [cells.judge_run(log).word for log in left_out]
         same = _percent([a == b for a, b in zip(after, words, strict=True)])
         yield _row(name, n, noise, *(f"{stays[f'{cell} {k}']:.0f}" for k in names), f"{same:.0f}")
     yield _promised(
@@ -190,9 +190,9 @@ def _glitches(seeds: range) -> Iterator[str]:
     )
 
 
-def _without(log: Log, spoiled: Log) -> Log:
+def _without(log: SyntheticRun, spoiled: SyntheticRun) -> SyntheticRun:
     keep = log.entropy == spoiled.entropy
-    return Log(log.steps[keep], log.entropy[keep], log.reward[keep], log.onset)
+    return SyntheticRun(log.steps[keep], log.entropy[keep], log.reward[keep], log.onset)
 
 
 def _forecasts(seeds: range) -> Iterator[str]:

@@ -25,7 +25,7 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.client import client_for
 from harness.testing.simulator_contract import REPLIES
-from harness.train.rollout.conversation import InWaves, rollout, shares
+from harness.train.rollout.conversation import WaveSpeakers, rollout, shares
 from harness.utils.pending import Awaited, Pending
 
 COUNT, TURNS, DELAY_S, TOKENS, SEED = 64, 6, 0.5, 20, 1
@@ -136,7 +136,7 @@ def _measure(waves: str, late_s: str, speech_s: float) -> None:
                 speakers = [Timed(speech_s, part) for part in shares(COUNT, int(waves))]
             keys = [ConversationKey(1, 1, n, 0) for n in range(COUNT)]
             began = time.monotonic()
-            rollout(users, InWaves(speakers), keys)
+            rollout(users, WaveSpeakers(speakers), keys)
             seconds = time.monotonic() - began
             spoken_s = sum(one.spoken_s for one in speakers) + batch.spoken_s
             ends = sorted(one.last - began for one in speakers)

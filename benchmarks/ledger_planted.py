@@ -25,11 +25,11 @@ from torch import Tensor
 
 from harness.compose import planner
 from harness.config.run import AlgorithmConfig, RunConfig
-from harness.train.engines.engine import Transformers
+from harness.train.engines.engine import TransformersEngine
 from harness.train.ledger import pace, walk
 from harness.train.ledger.language_book import ProbeTokens
 from harness.train.ledger.pace import WalkingModel
-from harness.train.ledger.walk import Walk
+from harness.train.ledger.walk import AdamWalk
 from harness.train.loop import language_evaluation
 from harness.train.loop import start as starts
 from harness.train.objective import registry
@@ -76,11 +76,11 @@ class Planted:
     algorithm: AlgorithmConfig
     temperature: float
 
-    def begin(self) -> Walk:
+    def begin(self) -> AdamWalk:
         nothing = torch.zeros(self.gradients.shape[1])
-        return Walk(self.algorithm, 1, nothing, nothing)
+        return AdamWalk(self.algorithm, 1, nothing, nothing)
 
-    def at(self, step: Walk) -> WalkingModel:
+    def at(self, step: AdamWalk) -> WalkingModel:
         return WalkingModel(self.model, step, self.temperature, TokenLimit())
 
     def run(self, seed: int, steps: int) -> tuple[float, float, float, float, float]:
@@ -93,7 +93,7 @@ class Planted:
         before, early = self.at(step).delivered(self.tokens), self.noise(step, place, signs[0])
         first = rescaled = 0.0
         for row in signs[:-1]:
-            gradient = step.clipped(row @ self.gradients)
+            gradient = step.clip(row @ self.gradients)
             with moved(self.model) as move:
                 move(place)
                 slope = self.at(step).slope(self.tokens)
@@ -110,18 +110,18 @@ class Planted:
         total, momentum = float(found.by_token.mean()) - before, found.held + rescaled
         return total, first, momentum, total - first - momentum, told
 
-    def noise(self, step: Walk, place: Tensor, signs: Tensor) -> float:
+    def noise(self, step: AdamWalk, place: Tensor, signs: Tensor) -> float:
         """What a step of weight 1 does by noise at `place`, as `pace` has it."""
         units = (signs[:, None] * self.gradients).reshape(UNITS, -1, len(place)).sum(dim=1)
         rows = torch.from_numpy(walk.contrasts(UNITS, UNITS)).float()
         with moved(self.model) as move:
             move(place)
             at = self.at(step)
-            draws = [step.move(step.clipped(draw)) for draw in rows @ units]
+            draws = [step.move(step.clip(draw)) for draw in rows @ units]
             return float(at.bends(self.tokens, at.delivered(self.tokens), draws).mean())
 
 
-def after(step: Walk, place: Tensor, gradient: Tensor) -> tuple[Tensor, Walk]:
+def after(step: AdamWalk, place: Tensor, gradient: Tensor) -> tuple[Tensor, AdamWalk]:
     """Adam's next place and state, by the book."""
     config = step.config
     mean = config.adam_beta1 * step.mean + (1 - config.adam_beta1) * gradient
@@ -129,7 +129,7 @@ def after(step: Walk, place: Tensor, gradient: Tensor) -> tuple[Tensor, Walk]:
     corrected = mean / (1 - config.adam_beta1**step.step)
     scale = (square / (1 - config.adam_beta2**step.step)).sqrt() + config.adam_epsilon
     moved_to = place - config.learning_rate * corrected / scale
-    return moved_to, Walk(config, step.step + 1, mean, square)
+    return moved_to, AdamWalk(config, step.step + 1, mean, square)
 
 
 def started(config: RunConfig) -> tuple[object, ProbeTokens]:
@@ -141,7 +141,7 @@ def started(config: RunConfig) -> tuple[object, ProbeTokens]:
     def keep(tokens: ProbeTokens, _entropies: FloatArray) -> None:
         replies.append(tokens)
 
-    engine = Transformers(made.learner)
+    engine = TransformersEngine(made.learner)
     with engine.awake():
         language_evaluation.probe(
             engine, made.learner, made.chat, config, 64, lambda _: nullcontext(), keep
@@ -159,7 +159,7 @@ def planted(model: object, tokens: ProbeTokens, config: RunConfig) -> Tensor:
         chosen = TokenSelection(np.ones(count), none, none, ())
         settings = LossSettings(stack, chosen, config.policy.temperature, 1.0)
         accumulate_gradient(model, LossBatch([ids], [own], [[1.0] * count], None), settings)
-        rows.append(pace.taken_away(model))
+        rows.append(pace.take_gradient(model))
     gradients = torch.stack(rows)
     return gradients * (NORM / gradients.square().sum().sqrt())
 

@@ -25,7 +25,7 @@ from harness.law.compare.groups import Member
 from harness.law.result_parts import Unfinished
 from harness.law.results import Interval
 from harness.testing import run_folders, synthetic
-from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log
+from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, SyntheticRun
 
 POOL = 200
 STEPS = 300
@@ -184,7 +184,9 @@ def _diverged(member: Member, step: float) -> Member:
     )
 
 
-def runs(folder: Path, made: Callable[[int], Log], seeds: Sequence[int]) -> tuple[Member, ...]:
+def runs(
+    folder: Path, made: Callable[[int], SyntheticRun], seeds: Sequence[int]
+) -> tuple[Member, ...]:
     """Judged runs, in the order of their seeds."""
     for seed in seeds:
         run_folders.write_run(folder / f"{seed:09d}", synthetic.rows(made(seed)), seed=seed)
@@ -194,7 +196,7 @@ def runs(folder: Path, made: Callable[[int], Log], seeds: Sequence[int]) -> tupl
 def cells(folder: Path, first: int) -> Iterator[tuple[str, Cell]]:
     """Kind and cell; the runs are of seeds from `first` on."""
 
-    def pool(name: str, made: Callable[[int], Log]) -> tuple[Member, ...]:
+    def pool(name: str, made: Callable[[int], SyntheticRun]) -> tuple[Member, ...]:
         return runs(folder / name, made, range(first, first + POOL))
 
     known = {
@@ -219,7 +221,7 @@ def cells(folder: Path, first: int) -> Iterator[tuple[str, Cell]]:
         for share in (1.0, 0.8, 0.5, 0.2):
             yield f"follows: {kind}", with_followers(law, none, share)
 
-    def kinked(seed: int) -> Log:
+    def kinked(seed: int) -> SyntheticRun:
         return synthetic.kink(seed, STEPS, LOW, at=(seed - first + 0.5) / POOL)
 
     pools = Pools(

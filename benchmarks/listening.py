@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from harness.calibration import optimum, schedules
-from harness.calibration.strategy_game import Game
+from harness.calibration.strategy_game import StrategyGame
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig
 from harness.simulator.draws import uniforms
 from harness.simulator.listening import listen
@@ -94,7 +94,7 @@ def _references(difficulty: DifficultyConfig, count: int) -> None:
 
 
 def _game(difficulty: DifficultyConfig, count: int) -> None:
-    game = Game(difficulty)
+    game = StrategyGame(difficulty)
     chance, ceiling = optimum.uniform(game), optimum.knowing_user(game)
     print(f"  strategy game: optimum {100 * ceiling:.1f}, chance {100 * chance:.1f}")
     schedules_by_name = {f"cycle of {n}": schedules.best_cycle(game, n) for n in (1, 2, 3)}

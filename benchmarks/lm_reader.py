@@ -31,7 +31,7 @@ from harness.calibration.validity.replies import LANGUAGE, pairs, texts
 from harness.compose import planner
 from harness.config.run import LEVELS
 from harness.simulator.readers import head as heads
-from harness.simulator.readers.head import Extraction, Floats, Head
+from harness.simulator.readers.head import ClassifierHead, Extraction, Floats
 from harness.simulator.readers.lm import LEAST_CHANCE, lm_reader, word_features
 from harness.simulator.readers.states import SentenceStates
 from harness.simulator.scripted.polarity import POLARITIES
@@ -185,7 +185,7 @@ def chosen_penalty(x: Floats, labelled: Labelled) -> float:
     return min(losses, key=lambda penalty: losses[penalty])
 
 
-def learn(model: str, folder: Path | None) -> Head:
+def learn(model: str, folder: Path | None) -> ClassifierHead:
     """Return the head learnt for a model."""
     states = SentenceStates(model)
     extraction = in_proportion(states.identity.layers)
@@ -204,7 +204,7 @@ def learn(model: str, folder: Path | None) -> Head:
         penalty = chosen_penalty(some, labelled)
         print(f"{name}: {len(some)} sentences, penalty {penalty:g}", flush=True)
         learnt[name] = regression(some, labelled.kinds, penalty)
-    return Head(states.identity, extraction, centre, scale, **learnt)
+    return ClassifierHead(states.identity, extraction, centre, scale, **learnt)
 
 
 def in_proportion(layers: int) -> Extraction:

@@ -24,8 +24,8 @@ import torch
 
 from harness.compose import planner
 from harness.policy import model_files
-from harness.testing.live_bytes import Tracked
-from harness.train.engines.engine import Transformers
+from harness.testing.live_bytes import PeakMemory
+from harness.train.engines.engine import TransformersEngine
 from harness.train.loop import start
 from harness.train.memory import estimate
 from harness.train.trial import step as trial
@@ -72,7 +72,7 @@ def measure(words: Sequence[str]) -> dict[str, tuple[int, int]]:
     models = start.load_as(config, "cpu")
     there = {id(m): m for m in (models.learner, models.judge)}.values()
     optimiser = trial.optimiser_of(config, models, 1e-6)
-    meter, engine = Tracked(there, optimiser), Transformers(models.learner)
+    meter, engine = PeakMemory(there, optimiser), TransformersEngine(models.learner)
     size = trial.full_size(config)
     with computed_in(config.policy.dtype):
         talked = meter.over(lambda: trial.rollout(config, models, engine, size))

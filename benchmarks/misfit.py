@@ -91,11 +91,11 @@ def _judged(
     n: int,
     path: misfits.Path,
     reward: misfits.Reward,
-    scatter: misfits.Scatter,
+    scatter: misfits.ScatterNoise,
     runs: int,
 ) -> Cell:
     made = (misfits.make(FIRST_SEED + s, n, path, reward, scatter) for s in range(runs))
-    found = [cells.judged(log) for log in made]
+    found = [cells.judge_run(log) for log in made]
     counts = Counter(verdict.word for verdict in found)
     denied = sum("misfit" in verdict.reasons for verdict in found)
     return Cell(name, n, {w: 100 * k / runs for w, k in counts.items()}, 100 * denied / runs)
@@ -146,8 +146,8 @@ def ceiling_of(path: misfits.Path, form: str, n: int, runs: int) -> Ceiling:
     return Ceiling(
         f"{form}, {path.__name__}",
         n,
-        cells.covered(averaged, truth),
-        cells.covered(own, truth),
+        cells.coverage_percent(averaged, truth),
+        cells.coverage_percent(own, truth),
         float(np.median([(i.high - i.low) / 2 for i in averaged])),
     )
 

@@ -82,7 +82,7 @@ def main(steps: int, words: Sequence[str]) -> None:
         _wrap(patch, clock)
         run = RunFolder(Path(scratch) / "run")
         run_folder.create(run, config)
-        with sessions.opened(run, config, lambda event: None) as session:
+        with sessions.open_session(run, config, lambda event: None) as session:
             clock.began = clock.now()
             language.train(session)
     _print(config, clock.steps[1:-1])

@@ -23,10 +23,10 @@ from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
-from harness.train.engines.engine import Transformers
+from harness.train.engines.engine import TransformersEngine
 from harness.train.metrics import evaluate
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 from harness.train.warm_start import start_model
 
 USERS = 256
@@ -60,7 +60,7 @@ def _finals(config: RunConfig, weights: Path, started: Path) -> FloatArray:
     tokenizer = tiny.load_tokenizer(started)
     model, start = tiny.load_model(weights, "cpu"), tiny.load_model(started, "cpu")
     more = replace(config, eval=EvalConfig(users=USERS, levels=[]))
-    work = Work(more, model, start, chat_of(tokenizer), Transformers(model))
+    work = RankWork(more, model, start, chat_of(tokenizer), TransformersEngine(model))
     (own,) = evaluate.finals(more, work.held_out_speakers).values()
     return own[:, 0]
 

@@ -25,7 +25,7 @@ from harness.planning import reading, settings
 from harness.planning.answer import Question, task_of
 from harness.planning.task import Effect, parse_effect
 from harness.testing import sweeps, synthetic
-from harness.testing.sweeps import Level as TrueLevel
+from harness.testing.sweeps import LevelCeilings as TrueLevel
 
 POOL = 240
 CEILINGS = (0.65, 0.70)
@@ -61,7 +61,7 @@ def _of_law(known: Sequence[Member], rng: Generator, seeds: int) -> Tried:
     found = planned(task, known=False)
     if found is None or 2 * found.design.seeds > len(known):
         return Tried(None)
-    study = sweeps.compared(sweeps.sweep(known, rng, levels, found.design.seeds))
+    study = sweeps.compare_levels(sweeps.sweep(known, rng, levels, found.design.seeds))
     return Tried(found.design.seeds, any(_says(study, "ceiling")))
 
 

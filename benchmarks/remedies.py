@@ -80,9 +80,9 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     """Return the same two for a language model."""
     import torch
 
-    from harness.train.engines.engine import Transformers
+    from harness.train.engines.engine import TransformersEngine
     from harness.train.loop import language_batch, start
-    from harness.train.metrics.entropy_splits import Planning
+    from harness.train.metrics.entropy_splits import PlanningTokens
     from harness.train.objective import language_loss
     from harness.train.objective.loss_batch import LossBatch
     from harness.train.rollout.speaker import LanguageSpeaker
@@ -92,14 +92,14 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     begins = start.load(plain, "cpu")
 
     def talk(note: bool) -> tuple[Any, Any]:
-        engine, rng = Transformers(begins.learner, note), rng_of(plain, 1, ROLLOUT_STREAM)
+        engine, rng = TransformersEngine(begins.learner, note), rng_of(plain, 1, ROLLOUT_STREAM)
         speaker = LanguageSpeaker(engine, begins.chat, plain.policy, rng, begins.judge)
         return rollout_groups(curriculum.begin(plain, None), speaker, 1), speaker.trajectories
 
     conversations, trajectories = talk(True)
     rewards = compute_rewards(conversations, plain.reward)
     advantages = begun(plain).algorithm.advantages(rewards, None, plain.algorithm)
-    reward_spread, planning = begun(plain).spread(rewards.total), Planning(begins.chat)
+    reward_spread, planning = begun(plain).spread(rewards.total), PlanningTokens(begins.chat)
     turns = [t.row.turn for t in trajectories]
     by_policy = [[turn > 0 for turn in row] for row in turns]
     spread = [[a[t - 1] for t in row if t] for a, row in zip(advantages, turns, strict=True)]

@@ -28,9 +28,9 @@ from harness.compose import planner
 from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.simulator.factory import make
-from harness.train.engines.engine import Engine, Transformers, TurnRequest
+from harness.train.engines.engine import Engine, TransformersEngine, TurnRequest
 from harness.train.engines.sampler import Sampler
-from harness.train.engines.scoring import padded
+from harness.train.engines.scoring import pad_rows
 from harness.train.loop import start as starts
 from harness.train.ranks.work import precision
 from harness.train.rollout.batch import keys_of
@@ -146,10 +146,10 @@ class _Timed:
 def _sides(config: RunConfig, start: starts.StartModels) -> tuple[Engine, Callable[[int], Rate]]:
     """The engine of the conversations, and its own single turns."""
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
-        return Transformers(start.learner), lambda number: _generate(config, start, number)
-    from harness.train.engines.vllm_engine import Colocated
+        return TransformersEngine(start.learner), lambda number: _generate(config, start, number)
+    from harness.train.engines.vllm_engine import ColocatedEngine
 
-    engine = Colocated(start.learner, config, lambda why: sys.exit(why))
+    engine = ColocatedEngine(start.learner, config, lambda why: sys.exit(why))
 
     def single(number: int) -> Rate:
         prompts = _openings(config, start, number)
@@ -176,7 +176,7 @@ def _generate(config: RunConfig, start: starts.StartModels, number: int) -> Rate
     left = [[start.chat.pad] * (longest - len(row)) + row for row in rows]
     seen = [[0] * (longest - len(row)) + [1] * len(row) for row in rows]
     model, end = start.learner, start.chat.end
-    ids, mask = (padded(part, fill=0).to(model.device) for part in (left, seen))
+    ids, mask = (pad_rows(part, fill=0).to(model.device) for part in (left, seen))
     began = _now(model)
     out = model.generate(
         ids, attention_mask=mask, do_sample=True, temperature=config.policy.temperature, top_k=0,

@@ -32,7 +32,7 @@ from harness.simulator.personas import PERSONAS, Persona
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
 from harness.simulator.scripted.lines import ANSWERS, LINES, NEED_LINES, manner, rows_of
 from harness.simulator.scripted.words import FUNCTION_WORDS, KNOWN
-from harness.train.engines.scoring import log_probabilities, own_logits, padded
+from harness.train.engines.scoring import log_probabilities, own_logits, pad_rows
 from harness.train.rollout.conversation import rollout
 from harness.train.warm_start import retelling, start_model, training_rows
 
@@ -116,7 +116,7 @@ def chance(model: Any, chat: Chat, slot: Slot) -> float:
             placed = chat.placed(slot.prefix + choice + slot.after)
             ids.append([*before, *(token for token, _, _ in placed)])
             own.append([0] * len(before) + [int(end > len(slot.prefix)) for _, _, end in placed])
-        tokens, mask = padded(ids, 0), padded(own, 0).bool()
+        tokens, mask = pad_rows(ids, 0), pad_rows(own, 0).bool()
         losses = torch.zeros(mask.shape)
         losses[mask] = log_probabilities(own_logits(model, tokens, mask), tokens[mask], 1.0)
         total += float(losses.sum(dim=1).exp().sum())

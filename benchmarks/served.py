@@ -22,7 +22,7 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.client import client_for
 from harness.testing.simulator_contract import REPLIES
-from harness.train.rollout.conversation import InWaves, rollout
+from harness.train.rollout.conversation import WaveSpeakers, rollout
 
 
 class InTurn:
@@ -74,7 +74,7 @@ def _measure(
         client = client_for(simulator)
         client.take_usage()
         began = time.monotonic()
-        rollout(users, InWaves([InTurn(speech / count) for _ in range(waves)]), keys)
+        rollout(users, WaveSpeakers([InTurn(speech / count) for _ in range(waves)]), keys)
         seconds = time.monotonic() - began
         spent = resource.getrusage(resource.RUSAGE_SELF).ru_utime - spent
         print(

@@ -24,7 +24,7 @@ from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.results import Interval, RunResult, RunSeries
 from harness.testing import synthetic, uneven
-from harness.testing.synthetic import Log, Noise
+from harness.testing.synthetic import Noise, SyntheticRun
 
 FIRST_SEED = 3_000_000
 ENDS = {"run": 0.3, "null": 0.72}
@@ -74,20 +74,22 @@ def plateau(seed: int, n: int, noise: Noise, at: float, rows: str = "all") -> fl
     """Return the share of the run where a plateau is found; the reward rises until `at`."""
     mean = 0.3 + 0.4 * np.minimum(np.arange(n) / n, at) / at
     rng = np.random.default_rng(seed)
-    log = Log(np.arange(1.0, n + 1), np.ones(n), mean + 0.05 * synthetic.ar1(rng, n, noise.rho))
-    step = regime.reward_plateau(_points(uneven.logged(log, rows)))
+    log = SyntheticRun(
+        np.arange(1.0, n + 1), np.ones(n), mean + 0.05 * synthetic.ar1(rng, n, noise.rho)
+    )
+    step = regime.reward_plateau(_points(uneven.thin_log(log, rows)))
     return None if step is None else step / n
 
 
-def _line(seed: int, n: int, noise: Noise, end: float) -> Log:
+def _line(seed: int, n: int, noise: Noise, end: float) -> SyntheticRun:
     return synthetic.lawful(seed, n, noise, lambda u: 1 + (end - 1) * u)
 
 
-def _points(log: Log) -> Points:
+def _points(log: SyntheticRun) -> Points:
     return Points(log.steps, log.entropy, log.reward)
 
 
-def _series(log: Log) -> RunSeries:
+def _series(log: SyntheticRun) -> RunSeries:
     h = log.entropy
     return RunSeries("run", "run", "easy", 1, log.steps, h, log.reward, log.steps, h)
 

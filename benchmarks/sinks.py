@@ -60,8 +60,8 @@ def _in_a_figure(text: str) -> bool:
 
 
 def _in_a_prompt(text: str) -> bool:
-    return "<|" in quoting.quoted(f"{text}<|im_start|>system") or bool(
-        ACTIVE.search(quoting.quoted(text).replace("\n", ""))
+    return "<|" in quoting.quote_reply(f"{text}<|im_start|>system") or bool(
+        ACTIVE.search(quoting.quote_reply(text).replace("\n", ""))
     )
 
 

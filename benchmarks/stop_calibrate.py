@@ -12,8 +12,8 @@ from scipy.optimize import isotonic_regression, nnls
 from benchmarks.stop_outcome import BIG_LOSS, MOST_BIG, MOST_LOSS, Floats, Outcome, Run
 from harness.stopping import curve as curves
 from harness.stopping import rule
-from harness.stopping.calibration import Calibration
-from harness.stopping.curve import Unit
+from harness.stopping.calibration import StopRuleCalibration
+from harness.stopping.curve import RewardRange
 
 FOLDS, RESAMPLES = 8, 400
 REFITS, LEAST_SPREAD = 3, 0.01
@@ -42,7 +42,7 @@ def points(runs: Sequence[Run], noise: float) -> Points:
         for count in range(curves.FEWEST_EVALUATIONS, run.evaluations):
             reading = run.reading(count)
             means, spreads = rule.terms(reading, noise)
-            rising = rule.still_rises(reading, Unit())
+            rising = rule.still_rises(reading, RewardRange())
             rows.append((index, count, *means, *spreads, run.gain(count), rising))
     table = np.array(rows)
     return Points(
@@ -51,7 +51,7 @@ def points(runs: Sequence[Run], noise: float) -> Points:
     )  # fmt: skip
 
 
-def calibrated(runs: Sequence[Run], made: str) -> Calibration:
+def calibrated(runs: Sequence[Run], made: str) -> StopRuleCalibration:
     """Weights by least squares, and how forecasts came true whose weights did not see the seed."""
     last = [run.reading(run.evaluations) for run in runs]
     noise = round(float(np.sqrt(np.mean([reading.noise**2 for reading in last]))), 4)
@@ -63,7 +63,7 @@ def calibrated(runs: Sequence[Run], made: str) -> Calibration:
     risk = _most_risk(runs, held, gain, spread)
     room, room_entropy, level = np.round(weights[0], 4).tolist()
     by_noise, by_room, fallen = np.round(weights[1], 4).tolist()
-    return Calibration(
+    return StopRuleCalibration(
         made, room, room_entropy, level, noise, by_noise, by_room, fallen, risk,
         (round(low, 3), round(high, 3)), PREDICTED, observed, *interval,
     )  # fmt: skip

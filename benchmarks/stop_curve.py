@@ -61,7 +61,7 @@ def smoothed(run: Run, count: int) -> float:
 
 def forecasts(runs: Sequence[Run], crossed: bool) -> tuple[Points, Floats, Floats]:
     """Every point with its expected gain and spread."""
-    known = shipped.shipped()
+    known = shipped.load_shipped()
     held = stop_calibrate.points(runs, known.noise)
     if crossed:
         return held, *stop_calibrate.crossed(runs, held)
@@ -76,7 +76,7 @@ def table(runs: Sequence[Run], crossed: bool) -> None:
     print("| risk | steps saved | mean loss | losing more than .05 | an oracle that may lose as "
           "much | one with a mean loss of .01 | mean loss, smoothed | losing more than .05, "
           "smoothed |\n|---|---|---|---|---|---|---|---|")  # fmt: skip
-    chosen = shipped.shipped().most_risk
+    chosen = shipped.load_shipped().most_risk
     for risk in sorted({*RISKS, chosen}):
         stops = stop_calibrate.stops_at(runs, held, gain, spread, risk)
         found = Outcome.of(runs, stops)

@@ -13,7 +13,7 @@ from scipy.stats import beta
 
 from benchmarks.stop_rivals import Seen
 from harness.stopping import curve as curves
-from harness.stopping.curve import Curve, Reading, Unit
+from harness.stopping.curve import CurveStatistics, RewardCurve, RewardRange
 
 Floats = NDArray[np.float64]
 MOST_LOSS, BIG_LOSS, MOST_BIG = 0.01, 0.05, 0.05
@@ -45,14 +45,14 @@ class Run:
             reward=self.seen.reward[:count],
         )
 
-    def curve(self, count: int) -> Curve:
+    def curve(self, count: int) -> RewardCurve:
         seen = self.until(count)
-        return Curve(seen.eval_step, seen.reward, self.se[:count], seen.entropy)
+        return RewardCurve(seen.eval_step, seen.reward, self.se[:count], seen.entropy)
 
-    def reading(self, count: int) -> Reading:
+    def reading(self, count: int) -> CurveStatistics:
         """The numbers of the rule after evaluation `count`."""
-        read = curves.read(self.curve(count), self.seen.steps, Unit())
-        assert isinstance(read, Reading)
+        read = curves.summarise(self.curve(count), self.seen.steps, RewardRange())
+        assert isinstance(read, CurveStatistics)
         return read
 
     @property

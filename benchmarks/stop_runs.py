@@ -123,7 +123,7 @@ def trained(config: RunConfig) -> dict[str, Any]:
         run = RunFolder(Path(scratch) / "run")
         run_folder.create(run, config)
         try:
-            with sessions.opened(run, config, lambda event: None) as session:
+            with sessions.open_session(run, config, lambda event: None) as session:
                 tabular.train(session)
         except DivergedError as error:  # a watcher would have seen its rows up to there
             print(error, flush=True)

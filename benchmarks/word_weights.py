@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 
-from harness.simulator.scripted.sentence_features import wording_of
+from harness.simulator.scripted.sentence_features import extract_features
 
 LEAST_COUNT = 2
 """A feature of fewer sentences is not learnt."""
@@ -21,7 +21,7 @@ Weights = Mapping[str, Floats]
 
 def learn(texts: Sequence[str], kinds: NDArray[np.int64], penalty: float) -> Weights:
     """Penalised maximum likelihood; `kinds`: number of each text's kind, from 0."""
-    counts = Counter(f for text in texts for f in wording_of(text).features)
+    counts = Counter(f for text in texts for f in extract_features(text).features)
     names = sorted(f for f, n in counts.items() if n >= LEAST_COUNT)
     x = _matrix(texts, names)
     target = np.eye(int(kinds.max()) + 1)[kinds]
@@ -93,7 +93,7 @@ def _matrix(texts: Sequence[str], names: Sequence[str]) -> csr_matrix:
     cells = [
         (n, place[f])
         for n, text in enumerate(texts)
-        for f in wording_of(text).features
+        for f in extract_features(text).features
         if f in place
     ]
     rows, columns = zip(*cells, strict=True)

@@ -160,7 +160,9 @@ def test_users_without_an_account_give_a_critique_nothing_to_blame() -> None:
             reply = critiques.most_costly(conversation)
             if reply is not None:
                 played = ["suggest"] * (reply + 1)
-                found.append(critiques.blamed("reason", conversation, reply, played))
+                found.append(
+                    critiques.discouraged_strategies("reason", conversation, reply, played)
+                )
         return found
 
     assert frozenset({"suggest"}) in blamed(Planted())

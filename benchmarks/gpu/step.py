@@ -63,7 +63,7 @@ def measure(words: Sequence[str]) -> Measured:
     with tempfile.TemporaryDirectory() as scratch:
         run = RunFolder(Path(scratch) / "run")
         run_folder.create(run, config)
-        with sessions.opened(run, config, lambda event: None) as session:
+        with sessions.open_session(run, config, lambda event: None) as session:
             language.train(session)
         rows = [json.loads(line) for line in run.metrics.read_text().splitlines()]
         events = [json.loads(line) for line in run.events.read_text().splitlines()]

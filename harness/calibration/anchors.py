@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.calibration import population
-from harness.calibration.interval import Interval, mean
+from harness.calibration.interval import ConfidenceInterval, mean
 from harness.calibration.listening import listening_nats
 from harness.calibration.population import Conversations
 from harness.calibration.users import Reader
@@ -34,7 +34,7 @@ SPOKEN = ("random", "attentive")
 class Anchor:
     """Measures of one policy."""
 
-    reward: Interval | None
+    reward: ConfidenceInterval | None
     """Mean final emotion / 100 of held-out users, 0 to 1."""
     listening: float
     """I(strategy; hidden intention | reply number) in nats; see `listening.listening_nats`."""
@@ -56,7 +56,7 @@ class OptimumAnchor:
 
 
 @dataclass(frozen=True)
-class Anchors:
+class LevelAnchors:
     """The anchors of one level."""
 
     random: Anchor
@@ -71,13 +71,13 @@ def measure(
     best: float,
     spoken: Mapping[str, Conversations],
     reader: Reader = LEXICAL,
-) -> Anchors:
+) -> LevelAnchors:
     """Return the anchors of `level`, given the strategy game's best `schedule` and optimum `best`.
 
     `spoken` has the conversations of the random and the attentive reference with `USERS` users.
     """
     deaf = population.converse_with(range(USERS), level, spoken_schedule(schedule), reader)
-    return Anchors(
+    return LevelAnchors(
         random=anchor(spoken["random"]),
         deaf=DeafAnchor(**vars(anchor(deaf)), strategies=tuple(schedule)),
         attentive=anchor(spoken["attentive"]),

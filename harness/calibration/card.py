@@ -16,12 +16,12 @@ from harness.calibration import (
     second_game,
     shipped_anchors,
 )
-from harness.calibration.anchors import Anchors
-from harness.calibration.contexts import Contexts
-from harness.calibration.interval import Floats, Interval, clustered, mean, share
-from harness.calibration.population import Conversations, Decade
+from harness.calibration.anchors import LevelAnchors
+from harness.calibration.contexts import ReplyContexts
+from harness.calibration.interval import ConfidenceInterval, Floats, clustered_mean, mean, share
+from harness.calibration.population import Conversations, EmotionDecade
 from harness.calibration.reply_measures import AcceptanceResult
-from harness.calibration.strategy_game import Game
+from harness.calibration.strategy_game import StrategyGame
 from harness.calibration.users import Reader, SecondReader
 from harness.calibration.validity import measure as validity
 from harness.calibration.validity.measure import Validity
@@ -58,8 +58,8 @@ def best_policies(
 ) -> tuple[BestPolicies, tuple[str, ...]]:
     """Solve the strategy game of `level`; return the values and the best schedule."""
     if isinstance(reader, SecondReader):
-        return _of_second(second_game.Game(level))
-    game = Game(level)
+        return _of_second(second_game.SecondStrategyGame(level))
+    game = StrategyGame(level)
     blind = schedules.best_schedule(game)
     values = (
         optimum.knowing_user(game),
@@ -70,9 +70,9 @@ def best_policies(
     return BestPolicies(*(100 * value for value in values)), blind.strategies
 
 
-def _of_second(game: second_game.Game) -> tuple[BestPolicies, tuple[str, ...]]:
-    three, two, one = (second_game.cycle(game, length) for length in (3, 2, 1))
-    value, schedule = second_game.blind(game)
+def _of_second(game: second_game.SecondStrategyGame) -> tuple[BestPolicies, tuple[str, ...]]:
+    three, two, one = (second_game.best_cycle(game, length) for length in (3, 2, 1))
+    value, schedule = second_game.best_schedule(game)
     known, random = second_game.knowing_user(game), second_game.uniform(game)
     return BestPolicies(known, value, three, two, one, random), schedule
 
@@ -81,10 +81,10 @@ def _of_second(game: second_game.Game) -> tuple[BestPolicies, tuple[str, ...]]:
 class PolicyScore:
     """Results of one reference policy."""
 
-    final_emotion: Interval | None
-    success: Interval | None
+    final_emotion: ConfidenceInterval | None
+    success: ConfidenceInterval | None
     """Share of users whose emotion reached 100."""
-    failure: Interval | None
+    failure: ConfidenceInterval | None
     """Share of users who left."""
 
 
@@ -92,27 +92,27 @@ class PolicyScore:
 class LevelCard:
     """One level, measured. Emotions are in points of 0-100, shares and rates 0-1."""
 
-    acceptance: Interval | None
-    need_expression: Interval | None
+    acceptance: ConfidenceInterval | None
+    need_expression: ConfidenceInterval | None
     policies: dict[str, PolicyScore]
-    zero_variance_groups: Interval | None
+    zero_variance_groups: ConfidenceInterval | None
     """Share of groups of random supporters whose final emotions are all the same."""
-    tiny_variance_groups: Interval | None
+    tiny_variance_groups: ConfidenceInterval | None
     """Share of these groups with a standard deviation below population.TINY_STD."""
-    lag1: Interval | None
+    lag1: ConfidenceInterval | None
     """Correlation of consecutive changes."""
-    acceptance_held_out: Interval | None
-    acceptance_free_wording: Interval | None
-    acceptance_free_wording_held_out: Interval | None
-    strategy_agreement: Interval | None
+    acceptance_held_out: ConfidenceInterval | None
+    acceptance_free_wording: ConfidenceInterval | None
+    acceptance_free_wording_held_out: ConfidenceInterval | None
+    strategy_agreement: ConfidenceInterval | None
     """Share of held-out free-wording replies whose strategy is recognised; equal at all levels."""
-    acceptance_by_intention: dict[str, Interval | None]
+    acceptance_by_intention: dict[str, ConfidenceInterval | None]
     best: BestPolicies
-    by_decade: list[Decade]
-    by_decade_of_policy: dict[str, list[Decade]]
+    by_decade: list[EmotionDecade]
+    by_decade_of_policy: dict[str, list[EmotionDecade]]
     """By member of the population; the key has its skill and mean final emotion."""
-    population_final_emotion: Interval | None
-    anchors: Anchors
+    population_final_emotion: ConfidenceInterval | None
+    anchors: LevelAnchors
     """Policies that other policies are compared with; rewards are 0-1."""
     users: str
     """Hash of everything that the level's users depend on: shipped_anchors.users_key."""
@@ -139,7 +139,7 @@ class MeasuredLevel:
 
 def measure(
     level: DifficultyConfig,
-    contexts: Contexts,
+    contexts: ReplyContexts,
     group_size: int,
     reader: Reader = LEXICAL,
 ) -> MeasuredLevel:
@@ -167,12 +167,14 @@ def _card(
     pooled = list(members.values())
     best, schedule = best_policies(level, reader)
     references = {
-        n: population.named(level, n, anchors.USERS if n in anchors.SPOKEN else USERS, reader)
+        n: population.converse_with_reference(
+            level, n, anchors.USERS if n in anchors.SPOKEN else USERS, reader
+        )
         for n in population.NAMED
     }
     return LevelCard(
         acceptance=accepted.all(),
-        need_expression=clustered(shown, accepted.contexts.conversations),
+        need_expression=clustered_mean(shown, accepted.contexts.conversations),
         policies={name: _score(held.first(USERS)) for name, held in references.items()},
         zero_variance_groups=share(std == 0),
         tiny_variance_groups=share(std < population.TINY_STD),
@@ -199,14 +201,14 @@ def _score(conversations: Conversations) -> PolicyScore:
     return PolicyScore(mean(conversations.finals), success, failure)
 
 
-def _by_member(members: Mapping[float, Conversations]) -> dict[str, list[Decade]]:
+def _by_member(members: Mapping[float, Conversations]) -> dict[str, list[EmotionDecade]]:
     return {
         f"skill {skill:g}, final emotion {member.finals.mean():.0f}": population.by_decade([member])
         for skill, member in members.items()
     }
 
 
-def _pooled(members: Sequence[Conversations]) -> Interval | None:
+def _pooled(members: Sequence[Conversations]) -> ConfidenceInterval | None:
     """Return the mean over the population.
 
     Its members meet the same users, so the interval is over users.

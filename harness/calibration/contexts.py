@@ -21,12 +21,12 @@ from harness.calibration.population import SKILLS, converse_with, skilled
 from harness.calibration.users import Reader
 from harness.config.run import INTENTIONS, STRATEGIES, TEMPERAMENTS, DifficultyConfig
 from harness.errors import ConfigError
-from harness.simulator.data_files import Value, require_one_of, tree
+from harness.simulator.data_files import YamlValue, require_one_of, tree
 from harness.simulator.listening import to_second_person
 from harness.simulator.personas import EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
 from harness.simulator.scripted.sentence_reader import LEXICAL
-from harness.simulator.state import Disclosed, State, User, path_of
+from harness.simulator.state import Disclosures, State, User, path_of
 
 FIXED_REPLIES = Path(__file__).with_name("fixed_replies.yaml")
 FREE_WORDING = Path(__file__).with_name("free_wording.jsonl")
@@ -56,7 +56,7 @@ class FreeReply:
 
     persona_index: int
     """Index into EVERYONE."""
-    disclosed: Disclosed
+    disclosed: Disclosures
     strategy: str
     text: str
 
@@ -74,7 +74,7 @@ def fixed_replies() -> tuple[FixedReply, ...]:
 
 def read_fixed_replies(path: Path) -> tuple[FixedReply, ...]:
     """Return the replies of a file, in file order. Raises ConfigError for a malformed file."""
-    halves = Value(path, tree(path)).record(("tuning", "held_out"))
+    halves = YamlValue(path, tree(path)).record(("tuning", "held_out"))
     return tuple(
         FixedReply(strategy, text.text(), half == "held_out")
         for half, strategies in halves.items()
@@ -104,7 +104,7 @@ def _free_reply(where: str, line: str) -> FreeReply:
         raise ConfigError(f"{where}: {rule}, got {line[:60]!r}") from error
     require_one_of(where, "persona", persona, _INDEX)
     require_one_of(where, "strategy", strategy, STRATEGIES)
-    disclosed = Disclosed(tuple(range(told)), frozenset(feelings), True)
+    disclosed = Disclosures(tuple(range(told)), frozenset(feelings), True)
     return FreeReply(_INDEX[persona], disclosed, strategy, text)
 
 
@@ -114,14 +114,14 @@ EMOTION = 40
 
 
 @dataclass(frozen=True)
-class Contexts:
+class ReplyContexts:
     """User turns to reply to."""
 
     turns: tuple[UserTurn, ...]
     conversations: NDArray[np.int64]
     """Number of each turn's conversation."""
 
-    def at(self, level: DifficultyConfig) -> Contexts:
+    def at(self, level: DifficultyConfig) -> ReplyContexts:
         """Return the same turns with the adversarial paths of `level`, if it has any."""
         moved = [replace(turn, state=_at(level, turn.state)) for turn in self.turns]
         return replace(self, turns=tuple(moved))
@@ -132,7 +132,7 @@ def _at(level: DifficultyConfig, state: State) -> State:
     return state if path is None else replace(state, user=replace(state.user, path=path))
 
 
-def collect_contexts(medium: DifficultyConfig, reader: Reader = LEXICAL) -> Contexts:
+def collect_contexts(medium: DifficultyConfig, reader: Reader = LEXICAL) -> ReplyContexts:
     """Return all turns but the last of CONVERSATIONS conversations at `medium`, over SKILLS."""
     each = CONVERSATIONS // len(SKILLS)
     conversations = [
@@ -142,7 +142,7 @@ def collect_contexts(medium: DifficultyConfig, reader: Reader = LEXICAL) -> Cont
         for turns in converse_with(users, medium, skilled(skill), reader).turns
     ]
     pairs = [(turn, n) for n, turns in enumerate(conversations) for turn in turns[:-1]]
-    return Contexts(tuple(turn for turn, _ in pairs), np.array([n for _, n in pairs]))
+    return ReplyContexts(tuple(turn for turn, _ in pairs), np.array([n for _, n in pairs]))
 
 
 def users_of(reply: FreeReply, level: DifficultyConfig) -> Sequence[State]:
@@ -164,6 +164,6 @@ def users_of(reply: FreeReply, level: DifficultyConfig) -> Sequence[State]:
     return [_at(level, user) for user in users]
 
 
-def rotated(replies: Sequence[FixedReply], number: int) -> FixedReply:
+def reply_in_rotation(replies: Sequence[FixedReply], number: int) -> FixedReply:
     """Return the reply for context `number`; contexts in turn use all replies equally often."""
     return replies[number % len(replies)]

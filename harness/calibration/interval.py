@@ -15,7 +15,7 @@ RESAMPLES = 500
 
 
 @dataclass(frozen=True)
-class Interval:
+class ConfidenceInterval:
     """An estimate with its 95% confidence interval."""
 
     value: float
@@ -23,17 +23,17 @@ class Interval:
     high: float
 
 
-def mean(values: ArrayLike) -> Interval | None:
+def mean(values: ArrayLike) -> ConfidenceInterval | None:
     """Return the mean of independent `values` with Student's t interval; None for fewer than 2."""
     array = np.asarray(values, float)
     if array.size < 2:
         return None
     half = float(stdtrit(array.size - 1, 0.975) * array.std(ddof=1) / np.sqrt(array.size))
     value = float(array.mean())
-    return Interval(value, value - half, value + half)
+    return ConfidenceInterval(value, value - half, value + half)
 
 
-def clustered(values: ArrayLike, clusters: ArrayLike) -> Interval | None:
+def clustered_mean(values: ArrayLike, clusters: ArrayLike) -> ConfidenceInterval | None:
     """Return the mean of clustered `values` with a t interval; None for fewer than two clusters.
 
     The standard error is cluster-robust; NaN values are left out.
@@ -48,10 +48,10 @@ def clustered(values: ArrayLike, clusters: ArrayLike) -> Interval | None:
     sums = np.bincount(place, array - value)
     error = np.sqrt(count / (count - 1) * (sums**2).sum()) / array.size
     half = float(stdtrit(count - 1, 0.975) * error)
-    return Interval(value, value - half, value + half)
+    return ConfidenceInterval(value, value - half, value + half)
 
 
-def share(hits: ArrayLike) -> Interval | None:
+def share(hits: ArrayLike) -> ConfidenceInterval | None:
     """Return the share of true `hits` with Wilson's interval, which has width even at 0 and 1."""
     array = np.asarray(hits, bool)
     n = array.size
@@ -60,10 +60,10 @@ def share(hits: ArrayLike) -> Interval | None:
     p = float(array.mean())
     centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
     half = Z / (1 + Z**2 / n) * np.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2))
-    return Interval(p, min(p, float(centre - half)), max(p, float(centre + half)))
+    return ConfidenceInterval(p, min(p, float(centre - half)), max(p, float(centre + half)))
 
 
-def correlation(pairs: list[tuple[Floats, Floats]]) -> Interval | None:
+def correlation(pairs: list[tuple[Floats, Floats]]) -> ConfidenceInterval | None:
     """Return Pearson's correlation pooled over clusters of pairs, with a cluster bootstrap.
 
     None for fewer than two clusters, or where a correlation is undefined.
@@ -78,7 +78,7 @@ def correlation(pairs: list[tuple[Floats, Floats]]) -> Interval | None:
     if not np.isfinite(value) or not np.isfinite(drawn).all():
         return None
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return Interval(float(value), float(low), float(high))
+    return ConfidenceInterval(float(value), float(low), float(high))
 
 
 def _moments(x: Floats, y: Floats) -> list[float]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.calibration.strategy_game import COUNT, MOMENTA, Floats, Game
+from harness.calibration.strategy_game import MOMENTA, STRATEGY_COUNT, Floats, StrategyGame
 
 Recency = tuple[int, int, frozenset[int]]
-"""(last strategy, the one before it, set of earlier ones); COUNT stands for none."""
+"""(last strategy, the one before it, set of earlier ones); STRATEGY_COUNT stands for none."""
 
-SILENCE: Recency = (COUNT, COUNT, frozenset())
+SILENCE: Recency = (STRATEGY_COUNT, STRATEGY_COUNT, frozenset())
 DOWN, NONE, UP = range(len(MOMENTA))
 
 
@@ -24,26 +24,26 @@ def fatigue_class(heard: Recency, strategy: int) -> int:
 def hear(heard: Recency, strategy: int) -> Recency:
     """Return the recency after `strategy` is played."""
     last, previous, earlier = heard
-    return strategy, last, earlier if previous == COUNT else earlier | {previous}
+    return strategy, last, earlier if previous == STRATEGY_COUNT else earlier | {previous}
 
 
-def knowing_user(game: Game) -> float:
+def knowing_user(game: StrategyGame) -> float:
     """Return the mean final emotion / 100 of the best policy that knows the user and the state."""
     return _mean(game, np.maximum)
 
 
-def uniform(game: Game) -> float:
+def uniform(game: StrategyGame) -> float:
     """Return the mean final emotion / 100 of the uniformly random policy."""
-    return _mean(game, np.add, COUNT)
+    return _mean(game, np.add, STRATEGY_COUNT)
 
 
-def _mean(game: Game, combine: np.ufunc, divisor: int = 1) -> float:
+def _mean(game: StrategyGame, combine: np.ufunc, divisor: int = 1) -> float:
     """Return the mean over adversarial paths, solved one by one: each takes 1 GB of memory."""
     parts = game.by_path()
     return sum(_backward(part, combine, divisor) for part in parts) / len(parts)
 
 
-def _backward(game: Game, combine: np.ufunc, divisor: int = 1) -> float:
+def _backward(game: StrategyGame, combine: np.ufunc, divisor: int = 1) -> float:
     """Return the mean value by backward induction over turns, in float32.
 
     `combine` and `divisor` reduce the values of the strategies. The arrays are many and small, and
@@ -63,10 +63,10 @@ def _backward(game: Game, combine: np.ufunc, divisor: int = 1) -> float:
 
 def _classes(heard: Recency) -> list[tuple[int, int]]:
     """Return (fatigue class, strategy) of every strategy."""
-    return [(fatigue_class(heard, s), s) for s in range(COUNT)]
+    return [(fatigue_class(heard, s), s) for s in range(STRATEGY_COUNT)]
 
 
-def _moved(game: Game, heard: Recency, after: Floats) -> tuple[Floats, Floats]:
+def _moved(game: StrategyGame, heard: Recency, after: Floats) -> tuple[Floats, Floats]:
     """Return the mean value after a fall by the latest strategy, and the gain of a rise over it."""
     after[:, :, game.over] = game.final[game.over, None]
     up = game.expect(after[UP], heard[0], rises=True)
@@ -91,6 +91,6 @@ def _layers(turns: int) -> list[list[Recency]]:
     """Return the reachable recencies after 0, 1, ... `turns` turns."""
     layers = [[SILENCE]]
     for _ in range(turns):
-        reached = {hear(heard, s) for heard in layers[-1] for s in range(COUNT)}
+        reached = {hear(heard, s) for heard in layers[-1] for s in range(STRATEGY_COUNT)}
         layers.append(sorted(reached, key=lambda r: (r[0], r[1], sorted(r[2]))))
     return layers

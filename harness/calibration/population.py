@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.calibration.interval import Floats, Interval, correlation, share
+from harness.calibration.interval import ConfidenceInterval, Floats, correlation, share
 from harness.calibration.users import Reader, simulated
 from harness.config.run import DifficultyConfig
 from harness.simulator.protocol import HELD_OUT, ConversationKey, UserTurn
@@ -87,7 +87,7 @@ def converse_with(
     return _converse(level, policy, keys, reader)
 
 
-def named(
+def converse_with_reference(
     level: DifficultyConfig, name: str, count: int, reader: Reader = LEXICAL
 ) -> Conversations:
     """Simulate the reference policy `name` with `count` users."""
@@ -133,16 +133,16 @@ PUBLISHED_LAG1 = 0.59
 
 
 @dataclass(frozen=True)
-class Decade:
+class EmotionDecade:
     """Statistics of replies given at an emotion of `emotion` to `emotion` + 9."""
 
     emotion: int
     n: int
-    p_rise: Interval | None
+    p_rise: ConfidenceInterval | None
     mean_change: float | None
 
 
-def by_decade(groups: Sequence[Conversations]) -> list[Decade]:
+def by_decade(groups: Sequence[Conversations]) -> list[EmotionDecade]:
     """Return the statistics of each decade of emotion, pooled over the policies of `groups`."""
     pairs = [pair for group in groups for pair in group.changes]
     before = np.concatenate([b for b, _ in pairs]) if pairs else np.array([])
@@ -150,12 +150,12 @@ def by_decade(groups: Sequence[Conversations]) -> list[Decade]:
     return [_decade(emotion, change[before // 10 * 10 == emotion]) for emotion in DECADES]
 
 
-def lag1(groups: Sequence[Conversations]) -> Interval | None:
+def lag1(groups: Sequence[Conversations]) -> ConfidenceInterval | None:
     """Return the lag-1 correlation of changes within conversations."""
     changes = [change for group in groups for _, change in group.changes if len(change) > 1]
     return correlation([(c[:-1], c[1:]) for c in changes])
 
 
-def _decade(emotion: int, change: Floats) -> Decade:
+def _decade(emotion: int, change: Floats) -> EmotionDecade:
     mean_change = float(change.mean()) if change.size else None
-    return Decade(emotion, int(change.size), share(change > 0), mean_change)
+    return EmotionDecade(emotion, int(change.size), share(change > 0), mean_change)

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.calibration.contexts import (
-    Contexts,
     FreeReply,
+    ReplyContexts,
     fixed_replies,
     free_replies,
-    rotated,
+    reply_in_rotation,
     users_of,
 )
-from harness.calibration.interval import Floats, Interval, clustered, mean, share
+from harness.calibration.interval import ConfidenceInterval, Floats, clustered_mean, mean, share
 from harness.calibration.users import (
     MeasuredUsers,
     Reader,
@@ -48,7 +48,7 @@ class AcceptanceResult:
 
     fixed: Floats
     """P(rise), shape (contexts, replies)."""
-    contexts: Contexts
+    contexts: ReplyContexts
     intentions: Floats
     """Mean P(rise) over the fixed replies if the user had each intention, shape (contexts,
     intentions). NaN except in every INTENTION_EVERY-th context.
@@ -61,31 +61,33 @@ class AcceptanceResult:
         """Mean over the fixed replies, shape (contexts,)."""
         return np.asarray(self.fixed.mean(axis=1))
 
-    def all(self) -> Interval | None:
+    def all(self) -> ConfidenceInterval | None:
         """Return the mean over all fixed replies, clustered by conversation."""
-        return clustered(self.by_context, self.contexts.conversations)
+        return clustered_mean(self.by_context, self.contexts.conversations)
 
-    def held_out(self) -> Interval | None:
+    def held_out(self) -> ConfidenceInterval | None:
         """Return the mean over the held-out half of the fixed replies."""
         held = np.array([reply.held_out for reply in fixed_replies()])
-        return clustered(self.fixed[:, held].mean(axis=1), self.contexts.conversations)
+        return clustered_mean(self.fixed[:, held].mean(axis=1), self.contexts.conversations)
 
-    def by_intention(self) -> dict[str, Interval | None]:
+    def by_intention(self) -> dict[str, ConfidenceInterval | None]:
         """Return the mean by intention, clustered by conversation."""
         clusters = self.contexts.conversations
-        return {i: clustered(self.intentions[:, n], clusters) for n, i in enumerate(INTENTIONS)}
+        return {
+            i: clustered_mean(self.intentions[:, n], clusters) for n, i in enumerate(INTENTIONS)
+        }
 
-    def free_wording(self) -> Interval | None:
+    def free_wording(self) -> ConfidenceInterval | None:
         """Return the mean over personas for the free-wording replies."""
         return mean(_by_persona(self.free, lambda reply: True))
 
-    def free_wording_held_out(self) -> Interval | None:
+    def free_wording_held_out(self) -> ConfidenceInterval | None:
         """Return the mean over held-out personas for the free-wording replies."""
         return mean(_by_persona(self.free, lambda reply: reply.held_out))
 
 
 def measure_acceptance(
-    level: DifficultyConfig, contexts: Contexts, reader: Reader = LEXICAL
+    level: DifficultyConfig, contexts: ReplyContexts, reader: Reader = LEXICAL
 ) -> AcceptanceResult:
     """Return P(rise) of both reply sets for the users of `level`."""
     simulator = simulated(level, reader)
@@ -116,7 +118,7 @@ def _chances(simulator: MeasuredUsers, states: Sequence[State], text: str) -> li
     return simulator.rise_probabilities(states, [SupporterReply(text)] * len(states))
 
 
-def strategy_agreement(held_out: bool, reader: Reader = LEXICAL) -> Interval | None:
+def strategy_agreement(held_out: bool, reader: Reader = LEXICAL) -> ConfidenceInterval | None:
     """Return the share of free-wording replies in which the intended strategy is recognised."""
     chosen = [reply for reply in free_replies() if reply.held_out == held_out]
     return share([reply.strategy in strategies(reply.text, reader) for reply in chosen])
@@ -134,14 +136,16 @@ def _by_persona(values: Floats, chosen: Callable[[FreeReply], bool]) -> Floats:
 
 
 def measure_need_expression(
-    level: DifficultyConfig, contexts: Contexts, reader: Reader = LEXICAL
+    level: DifficultyConfig, contexts: ReplyContexts, reader: Reader = LEXICAL
 ) -> Floats:
     """Return the share of the three aspects that show, shape (contexts,)."""
     simulator = simulated(level, reader)
     by_strategy = [[r for r in fixed_replies() if r.strategy == s] for s in STRATEGIES]
     shares = []
     for number, turn in enumerate(contexts.at(level).turns):
-        replies = [SupporterReply(rotated(rs, number).to(turn.state)) for rs in by_strategy]
+        replies = [
+            SupporterReply(reply_in_rotation(rs, number).to(turn.state)) for rs in by_strategy
+        ]
         answers = simulator.answer([turn] * len(replies), replies)
         items = [_items(turn, answer, reader) for answer in answers if answer.ended is None]
         shares.append(np.nanmean(items) if items else np.nan)

@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.calibration.optimum import DOWN, NONE, SILENCE, UP, Recency, fatigue_class, hear
-from harness.calibration.strategy_game import COUNT, EMOTIONS, MOMENTA, TRUSTS, Floats, Game
+from harness.calibration.strategy_game import (
+    EMOTIONS,
+    MOMENTA,
+    STRATEGY_COUNT,
+    TRUSTS,
+    Floats,
+    StrategyGame,
+)
 from harness.config.run import STRATEGIES
 
 BEAM = 128
@@ -27,30 +34,30 @@ class Schedule:
     strategies: tuple[str, ...]
 
 
-def value(game: Game, strategies: Sequence[str]) -> float:
+def value(game: StrategyGame, strategies: Sequence[str]) -> float:
     """Return the mean final emotion / 100 of a schedule with one strategy per turn."""
     return float(_values(game, [[STRATEGIES.index(s) for s in strategies]])[0])
 
 
-def best_cycle(game: Game, length: int) -> Schedule:
+def best_cycle(game: StrategyGame, length: int) -> Schedule:
     """Return the best repetition of `length` strategies; length 1 is the best constant."""
-    cycles = list(itertools.product(range(COUNT), repeat=length))
+    cycles = list(itertools.product(range(STRATEGY_COUNT), repeat=length))
     turns = game.difficulty.turn_cap
     played = [[c[t % length] for t in range(turns)] for c in cycles]
     return _best(_values(game, played), cycles)
 
 
-def best_schedule(game: Game, beam: int = BEAM) -> Schedule:
+def best_schedule(game: StrategyGame, beam: int = BEAM) -> Schedule:
     """Return the best schedule that a beam search finds.
 
     Partial schedules are ranked by their value if the next turn were the last.
     """
     crowd = _opening(game)
     for _ in range(game.difficulty.turn_cap - 1):
-        crowd = _play(_each(crowd), list(range(COUNT)) * len(crowd.heard), game)
+        crowd = _play(_each(crowd), list(range(STRATEGY_COUNT)) * len(crowd.heard), game)
         crowd = _kept(crowd, np.argsort(-_last_turn(crowd, game).max(axis=1), kind="stable")[:beam])
     values = _last_turn(crowd, game)
-    schedules = [(*played, s) for played in crowd.played for s in range(COUNT)]
+    schedules = [(*played, s) for played in crowd.played for s in range(STRATEGY_COUNT)]
     return _best(values.ravel(), schedules)
 
 
@@ -66,7 +73,7 @@ class _Crowd:
     played: list[tuple[int, ...]]
 
 
-def _opening(game: Game) -> _Crowd:
+def _opening(game: StrategyGame) -> _Crowd:
     shape = (1, len(game.users), len(EMOTIONS), TRUSTS, len(MOMENTA))
     mass = np.zeros(shape, dtype=np.float32)
     mass[:, :, game.start, 0, NONE] = 1 / len(game.users)
@@ -75,7 +82,7 @@ def _opening(game: Game) -> _Crowd:
 
 def _each(crowd: _Crowd) -> _Crowd:
     """Return every schedule COUNT times, once for each next strategy."""
-    return _kept(crowd, np.repeat(np.arange(len(crowd.heard)), COUNT))
+    return _kept(crowd, np.repeat(np.arange(len(crowd.heard)), STRATEGY_COUNT))
 
 
 def _kept(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
@@ -83,7 +90,7 @@ def _kept(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
     return _Crowd(crowd.mass[rows], crowd.earned[rows], heard, played)
 
 
-def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
+def _play(crowd: _Crowd, strategies: Sequence[int], game: StrategyGame) -> _Crowd:
     """Play one turn: schedule n continues with strategies[n]."""
     mass = np.zeros_like(crowd.mass)
     for strategy in sorted(set(strategies)):
@@ -101,21 +108,21 @@ def _play(crowd: _Crowd, strategies: Sequence[int], game: Game) -> _Crowd:
     return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard, played)
 
 
-def _total(crowd: _Crowd, game: Game) -> Floats:
+def _total(crowd: _Crowd, game: StrategyGame) -> Floats:
     return np.asarray(crowd.earned + crowd.mass.sum(axis=(1, 3, 4)) @ game.final)
 
 
-def _last_turn(crowd: _Crowd, game: Game) -> Floats:
+def _last_turn(crowd: _Crowd, game: StrategyGame) -> Floats:
     """Return the value of each schedule with each last strategy, shape (N, strategies)."""
     mass = crowd.mass.reshape(len(crowd.heard), -1)
     outcome = game.last_turn.reshape(-1, mass.shape[1]).astype(np.float32)
-    values = (mass @ outcome.T).reshape(len(mass), -1, COUNT)
-    classes = [[fatigue_class(h, s) for s in range(COUNT)] for h in crowd.heard]
+    values = (mass @ outcome.T).reshape(len(mass), -1, STRATEGY_COUNT)
+    classes = [[fatigue_class(h, s) for s in range(STRATEGY_COUNT)] for h in crowd.heard]
     rows = np.arange(len(mass))[:, None]
-    return np.asarray(crowd.earned[:, None] + values[rows, classes, np.arange(COUNT)])
+    return np.asarray(crowd.earned[:, None] + values[rows, classes, np.arange(STRATEGY_COUNT)])
 
 
-def _values(game: Game, schedules: Sequence[Sequence[int]]) -> Floats:
+def _values(game: StrategyGame, schedules: Sequence[Sequence[int]]) -> Floats:
     crowd = _kept(_opening(game), np.zeros(len(schedules), dtype=np.int64))
     for turn in zip(*schedules, strict=True):
         crowd = _play(crowd, turn, game)

@@ -26,7 +26,7 @@ Floats = NDArray[np.float64]
 DRAWS = 96
 """Draws of noise for each kind of user."""
 SWEEPS = 4
-COUNT = len(STRATEGIES)
+STRATEGY_COUNT = len(STRATEGIES)
 ACTS = tuple(
     tuple(act for act in dynamics.PROVIDES if STRATEGY[act] == strategy and act != "remark")
     for strategy in STRATEGIES
@@ -35,7 +35,7 @@ ACTS = tuple(
 
 
 @dataclass(frozen=True)
-class Game:
+class SecondStrategyGame:
     """The users of one difficulty level. Arrays over users are in the order of `users`."""
 
     level: DifficultyConfig
@@ -81,7 +81,7 @@ class Game:
         taken_up = shows * dynamics.TAKEN_UP + (1 - shows) * dynamics.TAKEN_UP_BEFORE
         mood = np.full(plans.shape[:2], float(self.level.start_emotion))
         left, done = np.zeros_like(mood, bool), np.zeros_like(mood, bool)
-        wear = np.zeros((*mood.shape, COUNT))
+        wear = np.zeros((*mood.shape, STRATEGY_COUNT))
         row, column = np.indices(mood.shape)
         for turn in range(self.level.turn_cap):
             now = plans[..., turn]
@@ -102,41 +102,41 @@ class Game:
         return float(self.finals(np.tile(schedule, (len(self.users), 1))).mean())
 
 
-def cycle(game: Game, length: int) -> float:
+def best_cycle(game: SecondStrategyGame, length: int) -> float:
     """Return the value of the best cycle of `length` strategies."""
     turns = game.level.turn_cap
-    plans = [np.resize(c, turns).tolist() for c in product(range(COUNT), repeat=length)]
+    plans = [np.resize(c, turns).tolist() for c in product(range(STRATEGY_COUNT), repeat=length)]
     return max(game.value(plan) for plan in plans)
 
 
-def blind(game: Game) -> tuple[float, tuple[str, ...]]:
+def best_schedule(game: SecondStrategyGame) -> tuple[float, tuple[str, ...]]:
     """Return value and strategies of the best schedule for all users."""
     turns = game.level.turn_cap
-    starts = [np.resize(c, turns) for c in product(range(COUNT), repeat=2)]
+    starts = [np.resize(c, turns) for c in product(range(STRATEGY_COUNT), repeat=2)]
     plan = max(starts, key=lambda start: game.value(start.tolist())).tolist()
     for _ in range(SWEEPS):
         for turn in range(turns):
-            options = [[*plan[:turn], s, *plan[turn + 1 :]] for s in range(COUNT)]
+            options = [[*plan[:turn], s, *plan[turn + 1 :]] for s in range(STRATEGY_COUNT)]
             plan = max(options, key=game.value)
     return game.value(plan), tuple(STRATEGIES[s] for s in plan)
 
 
-def knowing_user(game: Game) -> float:
+def knowing_user(game: SecondStrategyGame) -> float:
     """Return the mean value of the best schedules, one for each kind of user."""
     users, turns = len(game.users), game.level.turn_cap
-    starts = np.array([np.resize(c, turns) for c in product(range(COUNT), repeat=2)])
+    starts = np.array([np.resize(c, turns) for c in product(range(STRATEGY_COUNT), repeat=2)])
     values = np.array([game.finals(np.tile(start, (users, 1))).mean(axis=1) for start in starts])
     plans = starts[values.argmax(axis=0)]
     for _ in range(SWEEPS):
         for turn in range(turns):
-            options = np.repeat(plans[None], COUNT, axis=0)
-            options[..., turn] = np.arange(COUNT)[:, None]
+            options = np.repeat(plans[None], STRATEGY_COUNT, axis=0)
+            options[..., turn] = np.arange(STRATEGY_COUNT)[:, None]
             gains = np.array([game.finals(option).mean(axis=1) for option in options])
             plans = options[gains.argmax(axis=0), np.arange(users)]
     return float(game.finals(plans).mean())
 
 
-def uniform(game: Game) -> float:
+def uniform(game: SecondStrategyGame) -> float:
     """Return the value of the uniformly random policy."""
     shape = (len(game.users), DRAWS, game.level.turn_cap)
-    return float(game.finals(np.random.default_rng(6).integers(0, COUNT, shape)).mean())
+    return float(game.finals(np.random.default_rng(6).integers(0, STRATEGY_COUNT, shape)).mean())

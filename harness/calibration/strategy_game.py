@@ -29,13 +29,13 @@ Floats = NDArray[np.floating[Any]]
 EMOTIONS = np.arange(0, 101, 5)
 TRUSTS = MAX_TRUST + 1
 MOMENTA = (-1, 0, 1)
-COUNT = len(STRATEGIES)
+STRATEGY_COUNT = len(STRATEGIES)
 FATIGUE = (0.0, dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
 """Fatigue by class of recency: never used, used last, used before that, used earlier."""
 
 
 @dataclass(frozen=True)
-class Game:
+class StrategyGame:
     """The users of one difficulty level. Arrays over users are in the order of `users`."""
 
     difficulty: DifficultyConfig
@@ -47,10 +47,12 @@ class Game:
         paths: list[str | None] = [*d.paths] or [None]
         return [(i, t, p) for i in d.intentions for t in d.temperaments for p in paths]
 
-    def by_path(self) -> list[Game]:
+    def by_path(self) -> list[StrategyGame]:
         """Return one game per adversarial path; the mean of their values is the value of all."""
         paths = self.difficulty.paths
-        return [Game(replace(self.difficulty, paths=[p])) for p in paths] if paths else [self]
+        return (
+            [StrategyGame(replace(self.difficulty, paths=[p])) for p in paths] if paths else [self]
+        )
 
     @cached_property
     def worth(self) -> Floats:
@@ -97,9 +99,17 @@ class Game:
     def large(self) -> tuple[Floats, Floats]:
         """P(large | rise) and P(large | fall), each (strategies, users, emotions, trusts)."""
         value = self.worth.transpose(2, 0, 1)[:, :, None, :]
-        up = np.minimum(1, 0.3 + 0.3 * np.maximum(value, 0)) * np.ones((len(EMOTIONS), 1))
-        down = np.minimum(1, 0.3 + 0.3 * np.maximum(-value, 0)) * np.ones((len(EMOTIONS), 1))
-        return np.where(EMOTIONS[:, None] >= 75, 0.1, up), down
+        up, down = (
+            np.minimum(
+                1,
+                dynamics.LARGE_CHANCE
+                + dynamics.LARGE_CHANCE_PER_WORTH * np.maximum(sign * value, 0),
+            )
+            * np.ones((len(EMOTIONS), 1))
+            for sign in (1, -1)
+        )
+        is_high = EMOTIONS[:, None] >= dynamics.HIGH_EMOTION
+        return np.where(is_high, dynamics.LARGE_CHANCE_AT_HIGH, up), down
 
     @cached_property
     def trust_gain(self) -> Floats:
@@ -142,7 +152,7 @@ class Game:
         ending = np.broadcast_to(self.final[:, None], (len(EMOTIONS), TRUSTS))
         ending = ending[None].repeat(len(self.users), axis=0)
         up, down = (
-            np.stack([self.expect(ending, s, rises) for s in range(COUNT)])[..., None]
+            np.stack([self.expect(ending, s, rises) for s in range(STRATEGY_COUNT)])[..., None]
             for rises in (True, False)
         )
         return np.asarray(down + self.rise * (up - down))
@@ -184,7 +194,10 @@ class Game:
         basis = np.eye(size).reshape(size, 1, len(EMOTIONS), TRUSTS)
         one = np.ones((1, len(self.users), 1, 1))
         kernels = [
-            [self.expect(basis * one, s, rises).reshape(size, -1, size) for s in range(COUNT)]
+            [
+                self.expect(basis * one, s, rises).reshape(size, -1, size)
+                for s in range(STRATEGY_COUNT)
+            ]
             for rises in (True, False)
         ]
         return np.array(kernels).transpose(0, 1, 3, 4, 2).astype(np.float32)

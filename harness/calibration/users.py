@@ -121,7 +121,7 @@ def shows_attitude(text: str, reader: Reader) -> bool:
     return _user(reader).shows_attitude(text)
 
 
-def played(reader: Reader) -> list[str | int]:
+def users_key_part(reader: Reader) -> list[str | int]:
     """Return the part of a card's key that identifies the users, besides the level."""
     return _user(reader).key()
 

@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from harness.calibration.validity import admission, requirements
-from harness.calibration.validity.admission import Answers, Faults
+from harness.calibration.validity.admission import AnswerSummary, FaultCounts
 from harness.compose import typed_grants
 from harness.config.run import SCHEMA, DifficultyConfig, RunConfig, SimulatorConfig
 from harness.errors import EXIT_PARTIAL, EndpointError
@@ -78,7 +78,7 @@ def _test(
 ) -> tuple[dict[str, LevelValidity], list[dict[str, Any]]]:
     """Ask the questions of one level after the other; keep each level's result once it is known."""
     simulator = client.config
-    tested: dict[str, tuple[Answers, Faults]] = {}
+    tested: dict[str, tuple[AnswerSummary, FaultCounts]] = {}
     progress = _progress(most)
     client.take_usage()
     make = functools.partial(factory.make, simulator)
@@ -87,7 +87,7 @@ def _test(
         usage = client.take_usage()
         _refuse_unanswered(usage, simulator.base_url)
         met = usage.retries + usage.given_up
-        tested[level.name] = answers, Faults(met["contradictory"], met["echoed"])
+        tested[level.name] = answers, FaultCounts(met["contradictory"], met["echoed"])
         judged, order = _judged(tested, simulator.model)
         user_validity.keep_admission(simulator, level, judged[level.name])
         safe_text.say(f"{level.name}: {usage.words()}")
@@ -136,7 +136,7 @@ def _progress(most: int) -> Callable[[str, int], None]:
 
 
 def _judged(
-    tested: Mapping[str, tuple[Answers, Faults]], model: str
+    tested: Mapping[str, tuple[AnswerSummary, FaultCounts]], model: str
 ) -> tuple[dict[str, LevelValidity], list[dict[str, Any]]]:
     """Return the result of each level, and the measured order of the levels."""
     order = admission.order({level: answers for level, (answers, _) in tested.items()})
@@ -146,7 +146,7 @@ def _judged(
     ]
     levels = {}
     for level, (answers, faults) in tested.items():
-        intervals = admission.measured(answers, faults).items()
+        intervals = admission.measure(answers, faults).items()
         values = {name: None if one is None else asdict(one) for name, one in intervals}
         problems = requirements.admission_problems(values)
         for one in plain:

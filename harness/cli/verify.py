@@ -220,7 +220,7 @@ def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterat
 
     if policy.kind == "hf":
         where, level = model_files.present(policy), DAMAGED
-        now = manifest.digest(where, model_files.loaded(where)) if where else None
+        now = manifest.digest(where, model_files.model_file_names(where)) if where else None
     else:
         from harness.train.warm_start import start_model
 

@@ -30,8 +30,8 @@ from harness.law.settings import setting
 from harness.records import holder, metric_rows, plain_file, run_state, run_status
 from harness.records.run_folder import RunFolder
 from harness.stopping import rule
-from harness.stopping.curve import Curve, Unit
-from harness.stopping.rule import Advice
+from harness.stopping.curve import RewardCurve, RewardRange
+from harness.stopping.rule import StopAdvice
 
 SHARE = 0.004
 GROWN = 1.25
@@ -57,7 +57,7 @@ class View:
     """What `reward` is of: held-out users, or a column of another program's log."""
     regime: str | None = None
     onset: Onset | None = None
-    advice: Advice | None = None
+    advice: StopAdvice | None = None
     uncalibrated: str | None = None
     """Why the advice was not measured on logs of this kind; None where it was."""
     damaged: int = 0
@@ -101,14 +101,14 @@ class _Rows:
                 self.by_step[int(row[0] or 0)] = row[1:]
         return bool(whole)
 
-    def curve(self, within: tuple[float, float] | None = None) -> Curve:
+    def curve(self, within: tuple[float, float] | None = None) -> RewardCurve:
         table = [(step, *row) for step, row in sorted(self.by_step.items())]
         rows = np.array(table, dtype=np.float64).reshape(-1, len(KEPT))
         evaluated, measured = np.isfinite(rows[:, 2]), np.isfinite(rows[:, 1])
         if within is not None:
             evaluated &= (rows[:, 2] >= within[0]) & (rows[:, 2] <= within[1])
         steps, rewards, errors = rows[evaluated][:, [0, 2, 3]].T
-        return Curve(steps, rewards, errors, rows[measured, 1])
+        return RewardCurve(steps, rewards, errors, rows[measured, 1])
 
 
 def _row(line: bytes) -> tuple[float | None, ...] | None:
@@ -197,7 +197,9 @@ class FollowedLog:
             return replace(self._view, status="unreadable", reason=error.problem.message)
         cleaned = clean.clean(table, chosen.entropy, chosen.reward, following.choice.reward_range)
         points = cleaned.points
-        curve = Curve(points.steps, points.reward, np.full(len(points), np.nan), cleaned.entropy)
+        curve = RewardCurve(
+            points.steps, points.reward, np.full(len(points), np.nan), cleaned.entropy
+        )
         last = int(cleaned.steps.max(initial=0))
         kind = "rows of another program" if following.steps else "rows of another program, of which"
         kind += "" if following.steps else " nobody says how many there will be (--steps)"
@@ -208,18 +210,24 @@ class FollowedLog:
         )  # fmt: skip
         return self._judged(view, curve, last, self._unit(False, curve), Identity())
 
-    def _unit(self, ours: bool, curve: Curve) -> Unit:
+    def _unit(self, ours: bool, curve: RewardCurve) -> RewardRange:
         """Return the range of the reward: as the user states it, of our column, or as observed."""
         bounds = self._following.choice.reward_range or ((0.0, 1.0) if ours else None)
-        return Unit.seen(curve) if bounds is None else Unit(bounds[1] - bounds[0], bounds[1])
+        return (
+            RewardRange.observed(curve)
+            if bounds is None
+            else RewardRange(bounds[1] - bounds[0], bounds[1])
+        )
 
-    def _judged(self, view: View, curve: Curve, step: int, unit: Unit, who: Identity) -> View:
+    def _judged(
+        self, view: View, curve: RewardCurve, step: int, reward_range: RewardRange, who: Identity
+    ) -> View:
         view = replace(
             view,
             step=step,
             entropy=float(curve.entropy[-1]) if len(curve.entropy) else None,
             reward=float(curve.reward[-1]) if len(curve.reward) else None,
-            advice=_advice(curve, step, view.steps, unit),
+            advice=_advice(curve, step, view.steps, reward_range),
         )
         rows = len(curve.entropy)
         if rows < GROWN * self._fitted_rows and not view.ended:
@@ -232,13 +240,17 @@ class FollowedLog:
         return replace(view, regime=result.regime, onset=result.onset)
 
 
-def _advice(curve: Curve, step: int, last: int | None, unit: Unit) -> Advice:
+def _advice(
+    curve: RewardCurve, step: int, last: int | None, reward_range: RewardRange
+) -> StopAdvice:
     """Return the advice of the rule if steps remain."""
     if last is None or step < last:
-        return rule.advise(curve, last, unit)
+        return rule.advise(curve, last, reward_range)
     if step == last:
-        return Advice("watch", f"nothing is left: {last} is the last step", step)
-    return Advice("watch", f"no advice: the last step was to be {last}, and there is {step}", step)
+        return StopAdvice("watch", f"nothing is left: {last} is the last step", step)
+    return StopAdvice(
+        "watch", f"no advice: the last step was to be {last}, and there is {step}", step
+    )
 
 
 def _rule(run: RunFolder) -> str | None:

@@ -82,7 +82,7 @@ def scripted_key(
 ) -> str:
     """Return the `key` of a scripted user's level."""
     heard = [] if reader in (LEXICAL, users.SECOND) else [reader.name]
-    return digest(*users.played(reader), level, medium, group_size, *heard)
+    return digest(*users.users_key_part(reader), level, medium, group_size, *heard)
 
 
 def digest(*played: Any) -> str:

@@ -59,7 +59,7 @@ def base_of(source: Source) -> Path | None:
     base = model_files.ensure(policy)
     if base is None or recorded is None:
         return base
-    now = manifest.digest(base, model_files.loaded(base))
+    now = manifest.digest(base, model_files.model_file_names(base))
     if now != recorded:
         raise ConfigError(
             f"policy.model: {policy.model} must be the model that the run began with, sha256 "

@@ -80,7 +80,7 @@ class Memory:
         return belief
 
 
-def nothing_heard(count: int) -> Memory:
+def empty_memory(count: int) -> Memory:
     """Return the memory of `count` conversations before the opening."""
     zeros = np.zeros(count, dtype=np.int64)
     return Memory(
@@ -97,7 +97,7 @@ def nothing_heard(count: int) -> Memory:
     )
 
 
-def having_heard(memory: Memory, words: Sequence[str], reception: FloatArray) -> Memory:
+def after_messages(memory: Memory, words: Sequence[str], reception: FloatArray) -> Memory:
     """Return the memory after each user has said `words`.
 
     `reception` is the log-odds that a user with each intention receives each strategy well, before
@@ -128,19 +128,19 @@ def having_heard(memory: Memory, words: Sequence[str], reception: FloatArray) ->
     )
 
 
-def having_played(memory: Memory, acts: IntArray) -> Memory:
+def after_acts(memory: Memory, acts: IntArray) -> Memory:
     """Return the memory after the policy has replied with `acts`, indices into STRATEGIES."""
     played, answered = memory.played.copy(), np.flatnonzero(memory.own != NOTHING_YET)
     played[answered, memory.own[answered]] = 1.0
     return replace(memory, own=np.asarray(acts), played=played, replies=memory.replies + 1)
 
 
-def part(memory: Memory, numbers: IntArray) -> Memory:
+def select_conversations(memory: Memory, numbers: IntArray) -> Memory:
     """Return the memory of the conversations `numbers`."""
     return Memory(*(getattr(memory, name)[numbers] for name in Memory.__slots__))
 
 
-def put(memory: Memory, numbers: IntArray, some: Memory) -> Memory:
+def replace_conversations(memory: Memory, numbers: IntArray, some: Memory) -> Memory:
     """Return the memory with the conversations `numbers` replaced by `some`."""
     columns = []
     for name in Memory.__slots__:

@@ -27,12 +27,12 @@ def write(policy: PolicyConfig, base: Path | None, adapters: Path, folder: Path)
     """
     plain = huggingface.load_model(replace(policy, dtype="float32"), base, "cpu")
     model = huggingface.with_adapters(policy, plain)
-    put(model, adapters)
+    load_adapters(model, adapters)
     with atomic.pinned(folder) as here, saving():
         model.merge_and_unload().save_pretrained(here)
 
 
-def put(model: Any, adapters: Path) -> None:
+def load_adapters(model: Any, adapters: Path) -> None:
     """Load the trained adapters saved in the folder `adapters` into a model with adapters.
 
     Only the tensors are read. Raises ConfigError if their shapes do not match the model, OSError.

@@ -95,7 +95,7 @@ def present(policy: PolicyConfig) -> Path | None:
     return None
 
 
-def loaded(folder: Path) -> list[str]:
+def model_file_names(folder: Path) -> list[str]:
     """Return the names of the files in `folder` that determine a model's outputs.
 
     These are the weights that transformers loads, config.json and tokenizer.json.

@@ -26,9 +26,9 @@ from harness.policy.memory import (
     FloatArray,
     IntArray,
     Memory,
-    having_heard,
-    having_played,
-    nothing_heard,
+    after_acts,
+    after_messages,
+    empty_memory,
 )
 from harness.policy.observation import CHANGES, CUES, MOODS, TESTS
 
@@ -159,12 +159,12 @@ def with_slots(seen: Observations, slot: IntArray, slots: int) -> Observations:
 def recall(heard: Sequence[str], played: Sequence[str], reception: FloatArray) -> Memory:
     """Return the memory of one conversation with the user's turns `heard` and strategies `played`.
 
-    `reception` is as in `having_heard`.
+    `reception` is as in `after_messages`.
     """
-    memory = having_heard(nothing_heard(1), heard[:1], reception)
+    memory = after_messages(empty_memory(1), heard[:1], reception)
     for strategy, words in zip(played, heard[1:], strict=True):
-        memory = having_played(memory, np.array([STRATEGIES.index(strategy)]))
-        memory = having_heard(memory, [words], reception)
+        memory = after_acts(memory, np.array([STRATEGIES.index(strategy)]))
+        memory = after_messages(memory, [words], reception)
     return memory
 
 
@@ -186,7 +186,7 @@ class TabularPolicy:
     def start(
         cls, observation: str, prior_temperature: float = 1.0, width: str = "all", slots: int = 1
     ) -> TabularPolicy:
-        features = OBSERVATIONS[observation].features(nothing_heard(1)).shape[1]
+        features = OBSERVATIONS[observation].features(empty_memory(1)).shape[1]
         table = np.zeros((features + (slots if slots > 1 else 0), len(STRATEGIES)))
         return cls(table, observation, prior_temperature, width, slots)
 

@@ -8,15 +8,15 @@ from harness.config.run import RunConfig
 from harness.probes.quantity import Probe, Quantity
 from harness.simulator.alliance import Alliance, alliance
 from harness.train.rollout.rewards import turns_of
-from harness.train.saved_policy.policy import Held
+from harness.train.saved_policy.policy import HeldOutConversation
 
 
 def _mean(
     part: Callable[[Alliance], float | None],
-) -> Callable[[Sequence[Held]], tuple[float, float]]:
+) -> Callable[[Sequence[HeldOutConversation]], tuple[float, float]]:
     """Return a function for the mean of a part over a user's conversations that have it."""
 
-    def of_user(held: Sequence[Held]) -> tuple[float, float]:
+    def of_user(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
         found = [part(alliance(turns_of(one.conversation))) for one in held]
         known = [value for value in found if value is not None]
         return sum(known), float(len(known))

@@ -19,7 +19,7 @@ from harness.records import probe_answer, provenance
 from harness.train.metrics.held_out import levels_of
 from harness.train.saved_policy import loading
 from harness.train.saved_policy import policy as saved_policy
-from harness.train.saved_policy.policy import Held
+from harness.train.saved_policy.policy import HeldOutConversation
 from harness.utils import safe_text
 
 BY_START = probe_answer.BY_START
@@ -243,7 +243,7 @@ def _answers_of(
         return battery.ask(speaking, lambda done, of: say(policy.shown, done, of))
 
     def from_users(policy: Source) -> Answers:
-        held: dict[tuple[str, str], dict[int, list[Held]]] = {}
+        held: dict[tuple[str, str], dict[int, list[HeldOutConversation]]] = {}
         for setting in question.probe.settings(policy.config):
             names = level_names(setting.changed(policy.config))
             for one in _held(question, policy, setting, say):
@@ -255,7 +255,9 @@ def _answers_of(
     return from_users if battery is None else from_items
 
 
-def _held(question: Question, policy: Source, setting: Setting, say: Say) -> Sequence[Held]:
+def _held(
+    question: Question, policy: Source, setting: Setting, say: Say
+) -> Sequence[HeldOutConversation]:
     changed = setting.changed(policy.config)
     config = saved_policy.of_size(changed, question.users, question.conversations)
     speaking = loading.load(config, policy.weights, policy.start_model)

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.probes.quantity import Probe, Quantity, replies
-from harness.train.saved_policy.policy import Held
+from harness.train.saved_policy.policy import HeldOutConversation
 
 
-def _solving(held: Sequence[Held]) -> tuple[float, float]:
+def _solving(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
     every = list(replies(held))
     return float(sum(reply.solves for reply in every)), float(len(every))
 
 
-def _solving_after_feeling(held: Sequence[Held]) -> tuple[float, float]:
+def _solving_after_feeling(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
     some = [reply for reply in replies(held) if reply.after_feeling]
     return float(sum(reply.solves for reply in some)), float(len(some))
 
 
-def _divergence(held: Sequence[Held]) -> tuple[float, float]:
+def _divergence(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
     moved = [one.divergence for one in held]
     return sum(one.nats for one in moved), float(sum(one.units for one in moved))
 

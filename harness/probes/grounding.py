@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from harness.probes.quantity import Probe, Quantity, replies
 from harness.train.metrics.replies import Reply
-from harness.train.saved_policy.policy import Held
+from harness.train.saved_policy.policy import HeldOutConversation
 
 REPLIES = "per 100 replies"
 GROUNDING = ("question", "restate", "reflect")
@@ -26,20 +26,20 @@ PEOPLE = {"acts of grounding": 46.8, "question": 28.1, "restate": 4.9, "reflect"
 
 def _per_100(
     counted: Callable[[Reply], float], among: Callable[[Reply], bool] = lambda _: True
-) -> Callable[[Sequence[Held]], tuple[float, float]]:
+) -> Callable[[Sequence[HeldOutConversation]], tuple[float, float]]:
     """Return a function for the mean of `counted` per 100 replies, among the replies `among`."""
 
-    def of_user(held: Sequence[Held]) -> tuple[float, float]:
+    def of_user(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
         some = [reply for reply in replies(held) if among(reply)]
         return 100.0 * sum(map(counted, some)), float(len(some))
 
     return of_user
 
 
-def _facts(asks: bool) -> Callable[[Sequence[Held]], tuple[float, float]]:
+def _facts(asks: bool) -> Callable[[Sequence[HeldOutConversation]], tuple[float, float]]:
     """Return a function for the facts told per reply that asks, or per reply that does not."""
 
-    def of_user(held: Sequence[Held]) -> tuple[float, float]:
+    def of_user(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
         told = [
             reply.facts_told
             for reply in replies(held)

@@ -12,7 +12,7 @@ from harness.probes.results import Reading
 from harness.train.metrics import replies as of_conversations
 from harness.train.metrics.evaluate import Watch
 from harness.train.metrics.replies import Reply
-from harness.train.saved_policy.policy import Held, SavedPolicy
+from harness.train.saved_policy.policy import HeldOutConversation, SavedPolicy
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,9 @@ class ItemChoice:
     """Number of items from the beginning; None for all."""
 
 
-def _as_they_are(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Held]:
+def _as_they_are(
+    saved: SavedPolicy, held: Sequence[HeldOutConversation]
+) -> Sequence[HeldOutConversation]:
     return held
 
 
@@ -97,7 +99,9 @@ class Probe:
     """Returns the settings for a run's config. Raises ConfigError for an unsuitable run."""
     combined: Callable[[RunConfig], Mapping[str, Terms]] = lambda config: {}
     """Returns combinations of settings by name, such as a difference of two."""
-    then: Callable[[SavedPolicy, Sequence[Held]], Sequence[Held]] = _as_they_are
+    then: Callable[[SavedPolicy, Sequence[HeldOutConversation]], Sequence[HeldOutConversation]] = (
+        _as_they_are
+    )
     """Adds to each conversation what is computed or asked after all conversations."""
     battery: Callable[[RunConfig, ItemChoice], Battery] | None = None
     """Returns the items to ask. Raises ConfigError for invalid items. None for a probe that talks
@@ -114,6 +118,6 @@ class Probe:
     """Returns a one-sentence verdict on the readings of one step; empty if the probe has none."""
 
 
-def replies(held: Sequence[Held]) -> Iterator[Reply]:
+def replies(held: Sequence[HeldOutConversation]) -> Iterator[Reply]:
     """Yield every reply of the conversations, except replies that the user failed to answer."""
     return of_conversations.replies(one.conversation for one in held)

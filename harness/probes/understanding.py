@@ -27,7 +27,7 @@ from harness.probes.quantity import Probe, Quantity
 from harness.simulator.factory import intention_of
 from harness.train.metrics.held_out import levels_of
 from harness.train.rollout.tabular_speaker import RECEPTION
-from harness.train.saved_policy.policy import Held, SavedPolicy, Turns
+from harness.train.saved_policy.policy import HeldOutConversation, SavedPolicy, Turns
 
 SENTENCES = {
     "praise": "You want to hear that you did well.",
@@ -50,12 +50,12 @@ SERVED = (
     "all that could be known of served users: the listener reads what scripted users say, and a "
     "model's own words only as far as they are the same, so its numbers are a lower mark here"
 )
-Posterior = Callable[[Held], tuple[int, Sequence[float]] | None]
+Posterior = Callable[[HeldOutConversation], tuple[int, Sequence[float]] | None]
 """Returns the index of the user's intention and P(intention) before a reply; None if unknown."""
 
 
 def posterior(
-    config: RunConfig, before_last: bool, held: Held
+    config: RunConfig, before_last: bool, held: HeldOutConversation
 ) -> tuple[int, Sequence[float]] | None:
     """Return the listener's posterior before the first reply, or before the last one."""
     level = levels_of(config).every[held.meeting.level]
@@ -71,7 +71,9 @@ def posterior(
 
 
 def _sum(
-    known: Posterior, worth: Callable[[int, Sequence[float]], float], some: Sequence[Held]
+    known: Posterior,
+    worth: Callable[[int, Sequence[float]], float],
+    some: Sequence[HeldOutConversation],
 ) -> tuple[float, float]:
     values = [worth(*found) for one in some if (found := known(one)) is not None]
     return float(sum(values)), float(len(values))
@@ -101,7 +103,7 @@ def _quantities(config: RunConfig) -> Sequence[Quantity]:
     )
 
 
-def _own_is_right(known: Posterior, some: Sequence[Held]) -> tuple[float, float]:
+def _own_is_right(known: Posterior, some: Sequence[HeldOutConversation]) -> tuple[float, float]:
     """Return hits and number of the conversations with the policy's own choice."""
     return _sum(
         lambda one: None if (found := known(one)) is None else (found[0], one.choice),
@@ -110,7 +112,9 @@ def _own_is_right(known: Posterior, some: Sequence[Held]) -> tuple[float, float]
     )
 
 
-def with_choice(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Held]:
+def with_choice(
+    saved: SavedPolicy, held: Sequence[HeldOutConversation]
+) -> Sequence[HeldOutConversation]:
     """Return the conversations, each with the policy's own choice before its last reply."""
     words, sentences = saved.words, [SENTENCES[name] for name in INTENTIONS]
     if words is None:
@@ -124,7 +128,7 @@ def with_choice(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Held]:
     ]
 
 
-def _before_last_reply(one: Held) -> Turns:
+def _before_last_reply(one: HeldOutConversation) -> Turns:
     turns = [("user", one.conversation.opening.text)]
     for exchange in one.conversation.exchanges[:-1]:
         turns += [("policy", exchange.reply.text), ("user", exchange.answer.text)]

@@ -25,7 +25,7 @@ from harness.simulator.scripted.words import content
 from harness.simulator.served.cast import user_of
 from harness.simulator.state import User
 from harness.train.metrics.held_out import levels_of
-from harness.train.saved_policy.policy import Held, SavedPolicy
+from harness.train.saved_policy.policy import HeldOutConversation, SavedPolicy
 
 FAMILIAR, UNFAMILIAR = 0.1, 0.9
 """Quantiles of the held-out personas whose distance is the unit of a slope."""
@@ -71,16 +71,16 @@ def _vectors(everyone: Sequence[Persona]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed(Held):
+class Placed(HeldOutConversation):
     """A conversation with its user's part of the level's slope, see `slope_parts`."""
 
     part: tuple[float, float] = (0.0, 0.0)
 
 
-def placed(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Placed]:
+def placed(saved: SavedPolicy, held: Sequence[HeldOutConversation]) -> Sequence[Placed]:
     """Return the conversations, each with its user's part of the slope."""
     levels, simulator = levels_of(saved.config).every, saved.config.simulator
-    by_level: dict[int, dict[int, list[Held]]] = {}
+    by_level: dict[int, dict[int, list[HeldOutConversation]]] = {}
     for one in held:
         by_level.setdefault(one.meeting.level, {}).setdefault(one.meeting.user, []).append(one)
     parts = {
@@ -98,7 +98,9 @@ def placed(saved: SavedPolicy, held: Sequence[Held]) -> Sequence[Placed]:
 
 
 def _parts(
-    by_user: Mapping[int, Sequence[Held]], level: DifficultyConfig, simulator: SimulatorConfig
+    by_user: Mapping[int, Sequence[HeldOutConversation]],
+    level: DifficultyConfig,
+    simulator: SimulatorConfig,
 ) -> Mapping[int, tuple[float, float]]:
     """Return the part of each user with a known persona and reward; empty if there is no slope."""
     met = {}
@@ -111,7 +113,9 @@ def _parts(
     return {} if parts is None else {u: (float(p), 1.0) for u, p in zip(met, parts, strict=True)}
 
 
-def _persona(one: Held, level: DifficultyConfig, simulator: SimulatorConfig) -> str | None:
+def _persona(
+    one: HeldOutConversation, level: DifficultyConfig, simulator: SimulatorConfig
+) -> str | None:
     """Return the name of the user's persona; None for users without a built-in persona."""
     if simulator.kind not in OURS:
         return None
@@ -119,7 +123,7 @@ def _persona(one: Held, level: DifficultyConfig, simulator: SimulatorConfig) -> 
     return user.persona.name if isinstance(user, User) else None
 
 
-def reward(some: Sequence[Held]) -> tuple[float, float]:
+def reward(some: Sequence[HeldOutConversation]) -> tuple[float, float]:
     """Return the sum of final emotions / 100 and the number of conversations that did not fail."""
     last = [one.conversation.last for one in some]
     known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]

@@ -17,7 +17,7 @@ from harness.config.run import RunConfig
 from harness.probes.quantity import AS_TRAINED, Probe, Quantity, Setting
 from harness.train.metrics import repeats
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.saved_policy.policy import Held
+from harness.train.saved_policy.policy import HeldOutConversation
 
 SIZES = (1, 2, 4, 8, 16, 32)
 GREEDY = 0.05
@@ -33,7 +33,7 @@ MEASURES: dict[str, tuple[Callable[[FloatArray, int], float], tuple[int, ...]]] 
 
 
 def _of_user(
-    measure: Callable[[FloatArray, int], float], k: int, held: Sequence[Held]
+    measure: Callable[[FloatArray, int], float], k: int, held: Sequence[HeldOutConversation]
 ) -> tuple[float, float]:
     last = [one.conversation.last for one in held]
     known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]

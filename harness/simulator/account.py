@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harness.simulator.protocol import SupporterReply, UserTurn, memory_of
-from harness.simulator.second.memory import Memory
+from harness.simulator.second.state import SecondState
 from harness.simulator.state import State
 from harness.utils.record import record
 
@@ -37,7 +37,7 @@ class Traits:
 
 
 @record
-class MovedBy:
+class EmotionCauses:
     """What moved the emotion after a reply."""
 
     effects: Mapping[str, float]
@@ -83,7 +83,9 @@ def _text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def taken_up(before: UserTurn, reply: SupporterReply, after: UserTurn) -> tuple[str, ...] | None:
+def taken_up_texts(
+    before: UserTurn, reply: SupporterReply, after: UserTurn
+) -> tuple[str, ...] | None:
     """Return the told sentences and feelings of the user of `before` that `reply` takes up.
 
     They are in the user's words, as the appraisal counts them. Empty for a reply that is not
@@ -95,16 +97,16 @@ def taken_up(before: UserTurn, reply: SupporterReply, after: UserTurn) -> tuple[
     if isinstance(state, State):
         from harness.simulator.scripted import appraisal
 
-        return () if after.flagged else appraisal.taken_up(reply.text, state)
-    if isinstance(state, Memory):
-        from harness.simulator.second.appraisal import taken_up as taken_up_by_second
+        return () if after.flagged else appraisal.find_taken_up(reply.text, state)
+    if isinstance(state, SecondState):
+        from harness.simulator.second.appraisal import find_taken_up as taken_up_by_second
 
         told = state.disclosed
         return () if after.flagged else taken_up_by_second(reply.text, state.user, told)
     return None
 
 
-def moved_by(before: UserTurn, after: UserTurn) -> MovedBy:
+def emotion_causes(before: UserTurn, after: UserTurn) -> EmotionCauses:
     """Return what moved the emotion from `before` to `after`."""
     words = {key: value for key, value in after.why.items() if isinstance(value, str)}
     effects, unit, chance = _effects(before, after)
@@ -113,7 +115,7 @@ def moved_by(before: UserTurn, after: UserTurn) -> MovedBy:
         for part, effect in effects.items()
         if effect and (rounded := round(effect, DECIMALS))
     }
-    return MovedBy(
+    return EmotionCauses(
         effects=kept,
         unit=unit if kept else None,
         rise_probability=chance,
@@ -132,7 +134,7 @@ def _effects(
     state = memory_of(before)
     if isinstance(state, State) and "logit" in parts:
         return _of_scripted(parts, state)
-    if isinstance(state, Memory):
+    if isinstance(state, SecondState):
         return _of_second(parts, state, memory_of(after))
     return parts, None, None
 
@@ -150,7 +152,7 @@ def _of_scripted(parts: dict[str, float], state: State) -> tuple[dict[str, float
 
 
 def _of_second(
-    parts: dict[str, float], before: Memory, after: Memory
+    parts: dict[str, float], before: SecondState, after: SecondState
 ) -> tuple[dict[str, float], str, float]:
     """Return effects that sum to the change of the mood, before it is rounded to an emotion."""
     from harness.simulator.second import dynamics

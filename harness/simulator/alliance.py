@@ -17,7 +17,7 @@ from harness.simulator.protocol import UserTurn, memory_of
 from harness.simulator.scripted import dynamics
 from harness.simulator.scripted.paths import PUT_TO_THE_TEST
 from harness.simulator.second import dynamics as second
-from harness.simulator.second.memory import Memory
+from harness.simulator.second.state import SecondState
 from harness.simulator.state import State
 from harness.utils.record import record
 
@@ -84,7 +84,7 @@ def _serves(before: UserTurn, after: UserTurn) -> bool | None:
     if isinstance(state, State):
         fits = dynamics.strategy_fits(state.user.intention, state.trust)
         return _is_fit([fits[STRATEGIES.index(one)] for one in after.strategies], after)
-    if isinstance(felt, Memory):
+    if isinstance(felt, SecondState):
         told = len(felt.disclosed.told)
         acts = felt.past[-1] if felt.past else ()
         return _is_fit(

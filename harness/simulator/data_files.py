@@ -26,7 +26,7 @@ Texts = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """One row of a table."""
 
     where: str
@@ -37,7 +37,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class TableRules:
     """Rules for one table of a file."""
 
     keys: Collection[str] = ANY
@@ -48,9 +48,9 @@ class Table:
     """True if a key has exactly one text."""
 
 
-def rows(path: Path) -> list[Row]:
+def rows(path: Path) -> list[TableRow]:
     """Return the rows of a file. Raises ConfigError for a malformed file."""
-    read_rows, first_at = list[Row](), dict[tuple[str, ...], int]()
+    read_rows, first_at = list[TableRow](), dict[tuple[str, ...], int]()
     has_header = False
     for number, line in enumerate(_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
@@ -69,7 +69,7 @@ def rows(path: Path) -> list[Row]:
         if cells in first_at:
             _refuse(where, f"a row must be there once, and is in line {first_at[cells]}", line)
         first_at[cells] = number
-        read_rows.append(Row(where, *cells))
+        read_rows.append(TableRow(where, *cells))
     return read_rows
 
 
@@ -108,7 +108,7 @@ def columns_by_line(
     return read_rows
 
 
-def tables(path: Path, rules: Mapping[str, Table]) -> dict[str, Texts]:
+def tables(path: Path, rules: Mapping[str, TableRules]) -> dict[str, Texts]:
     """Return the texts of a file by table and key. Raises ConfigError if they break `rules`."""
     texts: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in rules}
     for row in rows(path):
@@ -153,7 +153,7 @@ def tree(path: Path) -> yaml.Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class YamlValue:
     """A value of a YAML file, with the path of the file."""
 
     path: Path
@@ -164,19 +164,19 @@ class Value:
         """file:line at which the value begins."""
         return f"{self.path}:{self.node.start_mark.line + 1}"
 
-    def mapping(self) -> dict[str, Value]:
+    def mapping(self) -> dict[str, YamlValue]:
         """Return the values by key. Raises ConfigError unless a mapping with unique keys."""
         if not isinstance(self.node, yaml.MappingNode):
             _refuse(self.where, "must be a mapping", self.node.value)
-        values: dict[str, Value] = {}
+        values: dict[str, YamlValue] = {}
         for key, value in self.node.value:
             if key.value in values:
                 where = f"{self.path}:{key.start_mark.line + 1}"
                 _refuse(where, "a key must be there once", key.value)
-            values[key.value] = Value(self.path, value)
+            values[key.value] = YamlValue(self.path, value)
         return values
 
-    def record(self, keys: Collection[str]) -> dict[str, Value]:
+    def record(self, keys: Collection[str]) -> dict[str, YamlValue]:
         """Return the values of a mapping that must have exactly `keys`. Raises ConfigError."""
         values = self.mapping()
         for key, value in values.items():
@@ -185,11 +185,11 @@ class Value:
             require(self.where, f"must have {key}", key in values, ", ".join(values))
         return values
 
-    def items(self) -> list[Value]:
+    def items(self) -> list[YamlValue]:
         """Return the items of a list. Raises ConfigError for any other value."""
         if not isinstance(self.node, yaml.SequenceNode):
             _refuse(self.where, "must be a list", self.node.value)
-        return [Value(self.path, node) for node in self.node.value]
+        return [YamlValue(self.path, node) for node in self.node.value]
 
     def text(self) -> str:
         """Return the text. Raises ConfigError for an empty or any other value."""
@@ -198,7 +198,7 @@ class Value:
         return str(self.node.value)
 
 
-def _check_placeholders(row: Row, allowed: Collection[str]) -> None:
+def _check_placeholders(row: TableRow, allowed: Collection[str]) -> None:
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(row.text) if name is not None]
     except ValueError as error:

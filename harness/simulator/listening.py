@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from harness.simulator.scripted import paths
-from harness.simulator.scripted.lines import expanded, is_phrase
+from harness.simulator.scripted.lines import expand_contractions, is_phrase
 from harness.simulator.scripted.words import sentences
 from harness.simulator.second import voice as second
 
@@ -91,7 +91,7 @@ def listen(turns: Sequence[str]) -> ListenerNotes:
     )
 
 
-def told(turn: str) -> tuple[int, bool]:
+def count_told(turn: str) -> tuple[int, bool]:
     """Return how many facts `listen` finds in a turn, and whether it finds a feeling."""
     kinds = [kind for kind, _ in _lines(turn)]
     return kinds.count("fact"), "feeling" in kinds
@@ -106,7 +106,7 @@ def _lines(turn: str) -> tuple[tuple[str, str], ...]:
 @lru_cache(maxsize=16384)
 def _line(said: str) -> tuple[str, str]:
     """Return (kind, value) of a line. Cached because users repeat the same lines."""
-    line = expanded(said)
+    line = expand_contractions(said)
     if line in _TEST:
         return "test", _TEST[line]
     need, shown = _named(line, _NEED_PATTERNS), _named(line, _KIND_PATTERNS)
@@ -123,7 +123,7 @@ def _line(said: str) -> tuple[str, str]:
 @lru_cache(maxsize=1024)
 def direction(turn: str) -> int:
     """Return how the turn's first sentence receives the last reply: 1 helped, -1 not, 0 neither."""
-    first = (sentences(expanded(turn)) or [""])[0].lower()
+    first = (sentences(expand_contractions(turn)) or [""])[0].lower()
     if _SORRY.search(first):
         return -1
     return 1 if _GLAD.search(first) else 0

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.simulator.data_files import Value, columns_by_line, require, require_one_of, tree
+from harness.simulator.data_files import YamlValue, columns_by_line, require, require_one_of, tree
 from harness.simulator.protocol import HELD_OUT, TRAIN
 
 FILE = Path(__file__).with_name("personas.yaml")
@@ -28,7 +28,7 @@ MOST_SENTENCES = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Tellable:
+class PersonaSentence:
     """A whole first-person sentence that a persona may tell."""
 
     topic: str
@@ -51,8 +51,8 @@ class Persona:
     feelings: tuple[str, ...]
     voice: str
     """One of VOICES."""
-    tellable: tuple[Tellable, ...]
-    """The facts, then the sentences of the persona's life; `Disclosed.told` has indices into it."""
+    tellable: tuple[PersonaSentence, ...]
+    """The facts, then sentences of the persona's life; `Disclosures.told` has indices into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def read(path: Path) -> tuple[Domain, ...]:
     """Return the domains of a file, in file order. Raises ConfigError for a malformed file."""
     domains = []
     names: set[str] = set()
-    sides_of = Value(path, tree(path)).mapping()
+    sides_of = YamlValue(path, tree(path)).mapping()
     lives = read_lives(path.with_name(LIVES.name))
     for domain, sides in sides_of.items():
         record = sides.record((TRAIN, HELD_OUT))
@@ -82,16 +82,16 @@ def read(path: Path) -> tuple[Domain, ...]:
     return tuple(domains)
 
 
-def read_lives(path: Path) -> dict[str, tuple[Tellable, ...]]:
+def read_lives(path: Path) -> dict[str, tuple[PersonaSentence, ...]]:
     """Return each persona's sentences by name. Raises ConfigError for a malformed file."""
-    lives: dict[str, list[Tellable]] = {}
+    lives: dict[str, list[PersonaSentence]] = {}
     rows = columns_by_line(path, ("persona", "topic", "text"), {"topic": TOPICS})
     for where, (name, topic, text) in rows:
         life = lives.setdefault(name, [])
         _require_whole(where, "a sentence of a life", text)
         known = any(sentence.text == text for sentence in life)
         require(where, "a life must have a sentence once", not known, text)
-        life.append(Tellable(topic, text))
+        life.append(PersonaSentence(topic, text))
     for name, life in lives.items():
         counts = Counter([sentence.topic for sentence in life])
         for topic in TOPICS:
@@ -105,7 +105,9 @@ def _require_whole(where: str, what: str, sentence: str) -> None:
     require(where, f"{what} must be a sentence that ends with a stop", whole, sentence)
 
 
-def _persona(value: Value, names: set[str], lives: Mapping[str, tuple[Tellable, ...]]) -> Persona:
+def _persona(
+    value: YamlValue, names: set[str], lives: Mapping[str, tuple[PersonaSentence, ...]]
+) -> Persona:
     """Return the persona in `value`, and add its name to `names`."""
     record = value.record(("name", "topic", "voice", "feelings", "facts"))
     name, voice = record["name"].text(), record["voice"].text()
@@ -120,11 +122,11 @@ def _persona(value: Value, names: set[str], lives: Mapping[str, tuple[Tellable, 
     for fact in record["facts"].items():
         _require_whole(fact.where, "a fact", fact.text())
     require(record["name"].where, "a persona must have a life", name in lives, name)
-    tellable = (*(Tellable("fact", fact) for fact in facts), *lives[name])
+    tellable = (*(PersonaSentence("fact", fact) for fact in facts), *lives[name])
     return Persona(name, record["topic"].text(), facts, feelings, voice, tellable)
 
 
-def _texts(value: Value, what: str, count: int) -> tuple[str, ...]:
+def _texts(value: YamlValue, what: str, count: int) -> tuple[str, ...]:
     items = value.items()
     require(value.where, f"must have {count} {what}", len(items) == count, len(items))
     return tuple(item.text() for item in items)

@@ -77,7 +77,7 @@ class UserTurn:
 
 
 @record
-class Owned:
+class IndexedState:
     """A user's state, with the index of its simulator, where several simulators are mixed."""
 
     simulator: int
@@ -85,8 +85,8 @@ class Owned:
 
 
 def memory_of(turn: UserTurn) -> Any:
-    """Return the turn's simulator state, unwrapped from `Owned` where simulators are mixed."""
-    return turn.state.state if isinstance(turn.state, Owned) else turn.state
+    """Return the turn's simulator state, without the `IndexedState` of mixed simulators."""
+    return turn.state.state if isinstance(turn.state, IndexedState) else turn.state
 
 
 class UserSimulator(Protocol):

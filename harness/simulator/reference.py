@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from harness.config.run import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES
-from harness.simulator.data_files import Table, tables
+from harness.simulator.data_files import TableRules, tables
 from harness.simulator.draws import pick, uniforms
 from harness.simulator.listening import ListenerNotes, listen, to_second_person
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator, UserTurn
@@ -25,10 +25,10 @@ Reference = Callable[[Sequence[str], Sequence[str], Sequence[float]], str]
 _TABLES = tables(
     Path(__file__).with_name("reference_phrases.tsv"),
     {
-        "phrase": Table(STRATEGIES, ("f", "e")),
-        "neutral": Table(),
-        "dismissive": Table(),
-        "fixed": Table(),
+        "phrase": TableRules(STRATEGIES, ("f", "e")),
+        "neutral": TableRules(),
+        "dismissive": TableRules(),
+        "fixed": TableRules(),
     },
 )
 PHRASES = _TABLES["phrase"]

@@ -36,7 +36,7 @@ class User:
 
 
 @record
-class Disclosed:
+class Disclosures:
     """What the user has disclosed so far."""
 
     told: tuple[int, ...] = ()
@@ -60,7 +60,7 @@ class State:
     """0-100."""
     reported: float
     """Initial emotion plus the reported changes, before clipping to 0-100."""
-    disclosed: Disclosed
+    disclosed: Disclosures
     turn: int = 0
     """Number of replies so far."""
     trust: int = 0
@@ -78,7 +78,7 @@ class State:
     asking: tuple[str, ...] = ()
     """How far each reply so far asked a question; see `questions.asking`."""
 
-    def with_disclosed(self, disclosed: Disclosed) -> State:
+    def with_disclosed(self, disclosed: Disclosures) -> State:
         """Return the same state with another `disclosed`."""
         return changed(self, "disclosed", disclosed)
 

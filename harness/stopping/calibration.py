@@ -15,7 +15,7 @@ FILE = Path(__file__).with_name("calibration.json")
 
 
 @dataclass(frozen=True)
-class Calibration:
+class StopRuleCalibration:
     """Weights of the forecast and its spread, and the calibration of its probabilities."""
 
     made: str
@@ -54,20 +54,20 @@ class Calibration:
 
 
 @functools.cache
-def shipped() -> Calibration:
+def load_shipped() -> StopRuleCalibration:
     """Return the calibration shipped with the package."""
     return from_json(FILE.read_text(encoding="utf-8"))
 
 
-def from_json(text: str) -> Calibration:
+def from_json(text: str) -> StopRuleCalibration:
     """Parse the text of a file like `calibration.json`."""
     values = json.loads(text)
     values |= {name: np.array(values[name]) for name in ("predicted", "observed", "low", "high")}
     low, high = values.pop("quantiles")
-    return Calibration(**values, quantiles=(low, high))
+    return StopRuleCalibration(**values, quantiles=(low, high))
 
 
-def to_json(calibration: Calibration) -> str:
+def to_json(calibration: StopRuleCalibration) -> str:
     """Return the text of a file like `calibration.json`."""
     values = {
         name: value.round(4).tolist() if isinstance(value, np.ndarray) else value

@@ -23,7 +23,7 @@ OFTEN = 50
 
 
 @dataclass(frozen=True)
-class Curve:
+class RewardCurve:
     """The rows so far. Steps ascend without repeats and are at least 1."""
 
     steps: Floats
@@ -37,7 +37,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Reading:
+class CurveStatistics:
     """The numbers of a curve, in the unit of its reward except `log_left` and `entropy_left`."""
 
     evaluations: int
@@ -62,7 +62,7 @@ class Reading:
     """H now as a share of H at the start, at most 1."""
 
 
-def blocked(curve: Curve) -> Curve:
+def average_blocks(curve: RewardCurve) -> RewardCurve:
     """Return the curve, averaged in blocks of equal size if it has more than OFTEN rewards."""
     count = len(curve.steps)
     if count <= OFTEN:
@@ -75,11 +75,11 @@ def blocked(curve: Curve) -> Curve:
     means = np.add.reduceat(curve.reward, edges) / lengths
     error = np.sqrt(np.maximum(spread - means**2, 0.0) / np.maximum(lengths - 1, 1))
     last = np.r_[edges[1:], count] - 1
-    return Curve(curve.steps[last], means, error, curve.entropy)
+    return RewardCurve(curve.steps[last], means, error, curve.entropy)
 
 
 @dataclass(frozen=True)
-class Unit:
+class RewardRange:
     """The range of a reward, relative to which its changes are judged."""
 
     width: float = 1.0
@@ -88,17 +88,19 @@ class Unit:
     """The highest possible reward; None if it is not known."""
 
     @staticmethod
-    def seen(curve: Curve) -> Unit:
-        """Return the unit for a reward of unknown range: its observed range."""
-        return Unit(float(np.ptp(curve.reward)) if len(curve.reward) else 1.0, None)
+    def observed(curve: RewardCurve) -> RewardRange:
+        """Return the observed range, for a reward whose range is not known."""
+        return RewardRange(float(np.ptp(curve.reward)) if len(curve.reward) else 1.0, None)
 
 
-def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
+def summarise(
+    curve: RewardCurve, last_step: float, reward_range: RewardRange
+) -> CurveStatistics | str:
     """Return the numbers that the rule uses, or a sentence if there are too few rows.
 
     `last_step`: the last planned step.
     """
-    curve = blocked(curve)
+    curve = average_blocks(curve)
     count = len(curve.steps)
     if count < FEWEST_EVALUATIONS:
         return f"needs {FEWEST_EVALUATIONS} evaluations, has {count}"
@@ -109,8 +111,9 @@ def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
     left = entropy_now / start_entropy if start_entropy > 0 else 0.0
     slope, error = _slope(curve)
     level = float(curve.reward[-LEVEL:].mean())
+    highest = reward_range.highest
     now, best = float(curve.reward[-1]), float(curve.reward.max())
-    return Reading(
+    return CurveStatistics(
         evaluations=count,
         now=now,
         level=level,
@@ -118,13 +121,13 @@ def read(curve: Curve, last_step: float, unit: Unit) -> Reading | str:
         slope_se=error,
         fallen=max(best - level, 0.0),
         noise=_noise(curve),
-        room=unit.width if unit.highest is None else max(unit.highest - level, 0.0),
+        room=reward_range.width if highest is None else max(highest - level, 0.0),
         log_left=max(float(np.log(last_step / curve.steps[-1])), 0.0),
         entropy_left=min(max(left, 0.0), 1.0),
     )
 
 
-def _slope(curve: Curve) -> tuple[float, float]:
+def _slope(curve: RewardCurve) -> tuple[float, float]:
     """Return slope and standard error of a line in log(step) through the last evaluations."""
     recent = curve.steps >= WINDOW * curve.steps[-1]
     recent[-3:] = True
@@ -137,7 +140,7 @@ def _slope(curve: Curve) -> tuple[float, float]:
     return slope, math.sqrt(float(off @ off) / max(len(y) - 2, 1) / square)
 
 
-def _noise(curve: Curve) -> float:
+def _noise(curve: RewardCurve) -> float:
     """Estimate the noise from second differences, which are 0 on a straight line.
 
     The first evaluation is left out.

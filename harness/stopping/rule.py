@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 from harness.stopping import curve as curves
-from harness.stopping.calibration import Calibration, shipped
-from harness.stopping.curve import Curve, Reading, Unit
+from harness.stopping.calibration import StopRuleCalibration, load_shipped
+from harness.stopping.curve import CurveStatistics, RewardCurve, RewardRange
 
 RULES = ("flat", "collapsed")
 MOST_LOSS = 0.01
@@ -33,7 +33,7 @@ AHEAD = 2.0
 
 
 @dataclass(frozen=True)
-class Advice:
+class StopAdvice:
     """The advice after the rows so far. Numbers are None if there are too few rows."""
 
     word: str
@@ -41,7 +41,7 @@ class Advice:
     to stop."""
     reason: str
     step: int
-    reading: Reading | None = None
+    reading: CurveStatistics | None = None
     expected_gain: float | None = None
     """Expected final reward minus the newest one."""
     expected_loss: float | None = None
@@ -63,30 +63,31 @@ class Advice:
 
 
 def advise(
-    curve: Curve,
+    curve: RewardCurve,
     last_step: float | None,
-    unit: Unit | None = None,
-    calibration: Calibration | None = None,
-) -> Advice:
+    reward_range: RewardRange | None = None,
+    calibration: StopRuleCalibration | None = None,
+) -> StopAdvice:
     """Return the advice after the rows of `curve`.
 
-    `last_step`: the last planned step, None if not known. `unit`: the range of the reward, by
-    default [0, 1].
+    `last_step`: the last planned step, None if not known. `reward_range`: [0, 1] by default.
     """
-    known = shipped() if calibration is None else calibration
-    unit = Unit() if unit is None else unit
+    known = load_shipped() if calibration is None else calibration
+    reward_range = RewardRange() if reward_range is None else reward_range
     step = int(curve.steps[-1]) if len(curve.steps) else 0
-    reading = curves.read(curve, AHEAD * step if last_step is None else last_step, unit)
+    reading = curves.summarise(
+        curve, AHEAD * step if last_step is None else last_step, reward_range
+    )
     if isinstance(reading, str):
-        return Advice("watch", reading, step)
-    if unit.width <= 0:
-        return Advice("watch", "the range of R is not known, use --reward-range", step)
-    gain, spread = forecast(reading, unit, known)
-    margin = MARGIN * unit.width
+        return StopAdvice("watch", reading, step)
+    if reward_range.width <= 0:
+        return StopAdvice("watch", "the range of R is not known, use --reward-range", step)
+    gain, spread = forecast(reading, reward_range, known)
+    margin = MARGIN * reward_range.width
     low, high = known.quantiles
-    risk = exceeds(BIG_LOSS * unit.width, gain, spread)
-    word, reason = _judged(reading, gain, risk > known.most_risk, unit)
-    return Advice(
+    risk = exceeds(BIG_LOSS * reward_range.width, gain, spread)
+    word, reason = _decide(reading, gain, risk > known.most_risk, reward_range)
+    return StopAdvice(
         word=word,
         reason=reason,
         step=step,
@@ -99,20 +100,22 @@ def advise(
     )
 
 
-def forecast(reading: Reading, unit: Unit, known: Calibration) -> tuple[float, float]:
+def forecast(
+    reading: CurveStatistics, reward_range: RewardRange, known: StopRuleCalibration
+) -> tuple[float, float]:
     """Return mean and standard deviation of the final reward minus the newest one.
 
     The model: each e-fold of the steps gains a share of the room, which is larger with more entropy
     left, and the newest reward returns to its level.
     """
-    means, spreads = terms(reading, known.noise * unit.width)
+    means, spreads = terms(reading, known.noise * reward_range.width)
     weights = (known.room, known.room_entropy, known.level)
     by = (known.spread_noise, known.spread_room, known.spread_fallen)
     gain = sum(weight * term for weight, term in zip(weights, means, strict=True))
     return gain, math.hypot(*(weight * term for weight, term in zip(by, spreads, strict=True)))
 
 
-def terms(reading: Reading, noise: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def terms(reading: CurveStatistics, noise: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return the terms of the expected gain (linear) and those of its spread (added in squares).
 
     `noise`: that of an evaluation in other runs. The spread is that of a random walk in the
@@ -125,10 +128,10 @@ def terms(reading: Reading, noise: float) -> tuple[tuple[float, ...], tuple[floa
     return means, (pooled, reading.room * math.sqrt(reading.log_left), reading.fallen)
 
 
-def still_rises(reading: Reading, unit: Unit) -> bool:
+def still_rises(reading: CurveStatistics, reward_range: RewardRange) -> bool:
     """Return whether the lower limit of the slope, if continued, gains at least MOST_LOSS."""
     sure = reading.slope - STILL_RISING * reading.slope_se
-    return sure * reading.log_left >= MOST_LOSS * unit.width
+    return sure * reading.log_left >= MOST_LOSS * reward_range.width
 
 
 def exceeds(margin: float, mean: float, sd: float) -> float:
@@ -140,19 +143,21 @@ def _below(z: float) -> float:
     return 0.5 * math.erfc(-z / math.sqrt(2))
 
 
-def _judged(reading: Reading, gain: float, risky: bool, unit: Unit) -> tuple[str, str]:
-    most, big = MOST_LOSS * unit.width, BIG_LOSS * unit.width
+def _decide(
+    reading: CurveStatistics, gain: float, risky: bool, reward_range: RewardRange
+) -> tuple[str, str]:
+    most, big = MOST_LOSS * reward_range.width, BIG_LOSS * reward_range.width
     told = f"expected loss {max(gain, 0.0):.3g}"
     if not gain < most:
         return "go on", f"{told}, not below {most:.3g}"
-    if still_rises(reading, unit):
+    if still_rises(reading, reward_range):
         return "go on", f"{told}, but the reward is still rising"
     if risky:
         return "go on", f"{told}, but a gain above {big:.3g} is still likely enough"
     below = f"{told}, below {most:.3g}"
     spent = reading.entropy_left < SPENT
     left = f"; entropy is at {reading.entropy_left:.0%} of its start" if spent else ""
-    fell = reading.fallen > max(FELL * reading.noise, MARGIN * unit.width)
+    fell = reading.fallen > max(FELL * reading.noise, MARGIN * reward_range.width)
     if fell and (spent or gain <= 0):
         return "collapsed", f"{below}; the reward is {reading.fallen:.3g} below its best{left}"
     return "flat", f"{below}{left}"

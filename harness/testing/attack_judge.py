@@ -36,7 +36,7 @@ def level(name: str) -> DifficultyConfig:
 
 
 @dataclass(frozen=True)
-class Judged:
+class AttackResult:
     """The result of one attack combined with a policy in one way."""
 
     attack: Attack
@@ -72,9 +72,9 @@ def finals(difficulty: str, policy: Reference, seeds: int) -> NDArray[np.float64
     return np.array([turns[-1].emotion for turns in talks], float)
 
 
-def judge(
+def judge_attacks(
     difficulty: str, attacks: Iterable[Attack], seeds: int = SEEDS, ways: Sequence[str] = WAYS
-) -> Iterator[Judged]:
+) -> Iterator[AttackResult]:
     """Yield the result of every attack in each way that applies to it."""
     base = {name: finals(difficulty, REFERENCES[name], seeds) for name in ("neutral", "attentive")}
     for attack in attacks:
@@ -83,14 +83,14 @@ def judge(
                 continue
             plain = base["attentive" if way.endswith("attentive") else "neutral"]
             won = finals(difficulty, _policy(attack, way), seeds) - plain
-            yield Judged(attack, way, float(won.mean()), _p(won))
+            yield AttackResult(attack, way, float(won.mean()), _p(won))
 
 
 def _policy(attack: Attack, way: str) -> Reference:
     if way == INSTEAD:
         return attack.instead()
     place, name = way.split()
-    return attack.beside(REFERENCES[name], before=place == "before")
+    return attack.apply_to(REFERENCES[name], before=place == "before")
 
 
 def _p(won: NDArray[np.float64]) -> float:
@@ -100,9 +100,9 @@ def _p(won: NDArray[np.float64]) -> float:
     return float(student.sf(won.mean() / error, len(won) - 1))
 
 
-def significant(judged: Sequence[Judged]) -> list[Judged]:
+def significant(judged: Sequence[AttackResult]) -> list[AttackResult]:
     """Return the attacks that gain significantly, by Holm's procedure within each way."""
-    found: list[Judged] = []
+    found: list[AttackResult] = []
     for way in {j.way for j in judged}:
         ranked = sorted((j for j in judged if j.way == way), key=lambda j: j.p)
         for number, one in enumerate(ranked):

@@ -41,7 +41,7 @@ class Attack:
         """Return a policy that says only the attack."""
         return lambda heard, said, u: self._text(heard, said, u)
 
-    def beside(self, policy: Reference, before: bool) -> Reference:
+    def apply_to(self, policy: Reference, before: bool) -> Reference:
         """Return `policy` with the attack before or after each of its replies."""
 
         def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:

@@ -18,9 +18,9 @@ from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.results import Interval, Onset
 from harness.testing import synthetic
-from harness.testing.synthetic import HIGH, LOW, Floats, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Floats, Noise, SyntheticRun
 
-Make = Callable[[int, int, Noise], Log]
+Make = Callable[[int, int, Noise], SyntheticRun]
 FIRST_SEED = 1_000_000
 """Far from the seeds on which the rules were developed."""
 
@@ -103,7 +103,7 @@ GRID = [(n, noise) for n in (60, 300, 1500) for noise in NOISES]
 
 
 @dataclass(frozen=True)
-class Held:
+class Coverage:
     """Coverage of the intervals of one quantity in one cell."""
 
     count: int
@@ -120,20 +120,20 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Intervals:
+class IntervalCoverage:
     """One cell, over its runs with at least 7 effectively independent points."""
 
     cell: str
     gated_percent: float
-    a: Held
-    ceiling: Held
+    a: Coverage
+    ceiling: Coverage
     bias: float
     """Bias of a, like `rmse` in percent of the truth; the half-width of a is in its own units."""
     rmse: float
 
 
 @dataclass(frozen=True)
-class Judged:
+class RegimeResult:
     """One regime at one length and noise. Percentages of runs; errors in percent of the run."""
 
     regime: str
@@ -154,7 +154,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Look:
+class LawOutcome:
     """The law stage's results on one run."""
 
     verdict: verdict.Verdict
@@ -162,7 +162,7 @@ class Look:
     regime: str | None
 
 
-def intervals(cell: str, runs: int) -> Intervals:
+def intervals(cell: str, runs: int) -> IntervalCoverage:
     """Return coverage and width of the 95% intervals of a and of the ceiling in one cell."""
     make, n, noise = COVERAGE[cell]
     logs = [make(FIRST_SEED + s, n, noise) for s in range(runs)]
@@ -174,23 +174,23 @@ def intervals(cell: str, runs: int) -> Intervals:
     spreads = [f.spread for f in fits if f.spread is not None]
     ols = [classical(f.points) for f in fits]
     error = 100 * (np.array([s.a.value for s in spreads]) / synthetic.TRUE_A - 1)
-    return Intervals(
+    return IntervalCoverage(
         cell,
         100 * (1 - len(fits) / runs),
-        _held([s.a for s in spreads], [o[0] for o in ols], synthetic.TRUE_A),
-        _held([s.ceiling for s in spreads], [o[1] for o in ols], synthetic.TRUE_CEILING),
+        _coverage([s.a for s in spreads], [o[0] for o in ols], synthetic.TRUE_A),
+        _coverage([s.ceiling for s in spreads], [o[1] for o in ols], synthetic.TRUE_CEILING),
         float(error.mean()),
         float(np.sqrt((error**2).mean())),
     )
 
 
-def _held(ours: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Held:
+def _coverage(ours: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Coverage:
     count = sum(i.low <= truth <= i.high for i in ours)
     width = float(np.median([half_width(i) for i in ours]))
-    return Held(count, len(ours), covered(ols, truth), width)
+    return Coverage(count, len(ours), coverage_percent(ols, truth), width)
 
 
-def covered(intervals: Sequence[Interval], truth: float) -> float:
+def coverage_percent(intervals: Sequence[Interval], truth: float) -> float:
     """Return the percentage of intervals that contain the truth."""
     return 100 * float(np.mean([i.low <= truth <= i.high for i in intervals]))
 
@@ -209,37 +209,37 @@ def classical(points: Points) -> tuple[Interval, Interval]:
     )
 
 
-def points_of(log: Log) -> Points:
+def points_of(log: SyntheticRun) -> Points:
     return Points(log.steps, log.entropy, log.reward)
 
 
-def judged(log: Log) -> verdict.Verdict:
+def judge_run(log: SyntheticRun) -> verdict.Verdict:
     """Return the verdict on one run."""
     return look(log).verdict
 
 
-def look(log: Log) -> Look:
+def look(log: SyntheticRun) -> LawOutcome:
     points = points_of(log)
     course = onset.course(log.steps, log.entropy)
     found = onset.find(course, points) if course else None
     silent = (
         None if log.silent is None else regime.silent_share([ColumnSeries(log.steps, log.silent)])
     )
-    return Look(
+    return LawOutcome(
         verdict.judge(identifiability.fit(points), found, course, intervened=False),
         found,
         regime.regime(course, regime.gain(points), found, silent),
     )
 
 
-def judge(name: str, n: int, noise: str, runs: int) -> Judged:
+def judge(name: str, n: int, noise: str, runs: int) -> RegimeResult:
     """Return the verdicts, onsets and regimes of one cell."""
     logs = [REGIMES[name](FIRST_SEED + s, n, NOISES[noise]) for s in range(runs)]
     looks = [look(log) for log in logs]
     at = [(k.onset, log.onset) for k, log in zip(looks, logs, strict=True) if k.onset is not None]
     errors = [100 * abs(found.step - truth) / n for found, truth in at if truth is not None]
     held = [found.low <= truth <= found.high for found, truth in at if truth is not None]
-    return Judged(
+    return RegimeResult(
         name,
         n,
         noise,

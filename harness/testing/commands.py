@@ -90,7 +90,7 @@ def _text(stream: io.TextIOWrapper) -> str:
 
 
 @contextlib.contextmanager
-def started(*words: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
+def start_command(*words: str, cwd: Path) -> Iterator[subprocess.Popen[str]]:
     """Start `harness WORDS` in a process; kill it at the end if it still runs."""
     pipe = subprocess.PIPE
     with subprocess.Popen(command(*words), cwd=cwd, stdout=pipe, stderr=pipe, text=True) as child:
@@ -104,7 +104,7 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-P", "-m", "harness", *words]
 
 
-def until(found: Callable[[], T | None], what: str) -> T:
+def wait_until(found: Callable[[], T | None], what: str) -> T:
     """Call `found` until its result is truthy; return it. Raises AssertionError after BUDGET_S."""
     deadline = time.monotonic() + BUDGET_S
     while time.monotonic() < deadline:
@@ -131,7 +131,7 @@ def rows(run: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
-def alive(marker: str) -> list[str]:
+def live_processes(marker: str) -> list[str]:
     """Return the command lines of live processes that contain `marker`."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):

@@ -17,7 +17,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from harness.train.trial.step import Measured
+from harness.train.trial.step import MeasuredPhase
 
 Result = TypeVar("Result")
 
@@ -53,13 +53,13 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.now -= self._seen.pop(at)
 
 
-class Tracked:
+class PeakMemory:
     """Measures the peak of torch's memory, including the models and the optimiser."""
 
     def __init__(self, models: Iterable[torch.nn.Module], optimiser: Any) -> None:
         self._models, self._optimiser = list(models), optimiser
 
-    def over(self, work: Callable[[], Result]) -> Measured[Result]:
+    def over(self, work: Callable[[], Result]) -> MeasuredPhase[Result]:
         """Call `work` and return its result with time and peak memory."""
         weights = (p for model in self._models for p in (*model.parameters(), *model.buffers()))
         moments = (
@@ -72,4 +72,4 @@ class Tracked:
         began = time.monotonic()
         with live:
             value = work()
-        return Measured(value, time.monotonic() - began, live.peak)
+        return MeasuredPhase(value, time.monotonic() - began, live.peak)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.random import Generator
 
-from harness.testing.synthetic import Floats, Log, ar1
+from harness.testing.synthetic import Floats, SyntheticRun, ar1
 
 A, B = 0.25, 0.95
 """The true law: R is .27 at H = 1 and .70 at H = 0."""
@@ -21,7 +21,7 @@ CEILING = B - A
 
 
 @dataclass(frozen=True)
-class Scatter:
+class ScatterNoise:
     """Noise of a log, AR(1): of H relative to H, of R in units of reward."""
 
     rho: float
@@ -29,9 +29,9 @@ class Scatter:
     r: float
 
 
-USUAL = Scatter(0.5, 0.05, 0.02)
-SMALL_BATCH = Scatter(0.3, 0.08, 0.05)
-STICKY = Scatter(0.9, 0.10, 0.02)
+USUAL = ScatterNoise(0.5, 0.05, 0.02)
+SMALL_BATCH = ScatterNoise(0.3, 0.08, 0.05)
+STICKY = ScatterNoise(0.9, 0.10, 0.02)
 """AR(1) with coefficient .9 on H and R."""
 SCATTERS = {"usual": USUAL, "small batch": SMALL_BATCH, "sticky": STICKY}
 
@@ -199,7 +199,7 @@ MISFITS: dict[str, tuple[Path, Reward]] = {
 """Runs that follow no law: path of H, reward."""
 
 
-def make(seed: int, n: int, path: Path, reward: Reward, scatter: Scatter) -> Log:
+def make(seed: int, n: int, path: Path, reward: Reward, scatter: ScatterNoise) -> SyntheticRun:
     """Return the log of one run of n steps."""
     rng = np.random.default_rng([seed, n])
     u = np.arange(n) / n
@@ -207,4 +207,4 @@ def make(seed: int, n: int, path: Path, reward: Reward, scatter: Scatter) -> Log
     h = path(u) * np.exp(0.05 * (wander - wander[0]))
     seen = h * np.exp(scatter.h * ar1(rng, n, scatter.rho))
     true = reward(_Made(u, h, rng))
-    return Log(np.arange(1.0, n + 1), seen, true + scatter.r * ar1(rng, n, scatter.rho))
+    return SyntheticRun(np.arange(1.0, n + 1), seen, true + scatter.r * ar1(rng, n, scatter.rho))

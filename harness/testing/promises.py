@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from harness.testing.cells import Held, Intervals, Judged
+from harness.testing.cells import Coverage, IntervalCoverage, RegimeResult
 from harness.testing.synthetic import TRUE_A
 
 COVERED, COVERED_MEDIAN, SIGNIFICANT = 90.0, 93.0, 0.01
@@ -66,7 +66,7 @@ class Promise:
     short: tuple[str, ...]
 
 
-def of_intervals(measured: Sequence[Intervals]) -> list[Promise]:
+def of_intervals(measured: Sequence[IntervalCoverage]) -> list[Promise]:
     """Return the promises about coverage and width, over the cells without drift."""
     cells = [m for m in measured if not m.cell.startswith("drift")]
     found: list[Promise] = []
@@ -85,12 +85,12 @@ def of_intervals(measured: Sequence[Intervals]) -> list[Promise]:
     return found
 
 
-def significantly_low(held: Held) -> bool:
+def significantly_low(held: Coverage) -> bool:
     """Return whether coverage is below 90% by a one-sided binomial test at the 1% level."""
     return bool(stats.binom.cdf(held.count, held.of, COVERED / 100) < SIGNIFICANT)
 
 
-def _over_peers(cells: Sequence[Intervals], index: int) -> dict[str, float]:
+def _over_peers(cells: Sequence[IntervalCoverage], index: int) -> dict[str, float]:
     ratios = {}
     for m in cells:
         ours = (100 * m.a.half_width / TRUE_A, m.ceiling.half_width)[index]
@@ -100,7 +100,7 @@ def _over_peers(cells: Sequence[Intervals], index: int) -> dict[str, float]:
     return ratios
 
 
-def of_verdicts(measured: Sequence[Judged]) -> list[Promise]:
+def of_verdicts(measured: Sequence[RegimeResult]) -> list[Promise]:
     false = _words(measured, CLAIMED, NO_LAW)
     median = {f"median of {len(false)} cells": float(np.median(list(false.values())))}
     kinks, fail = ("kink_flat", "kink_fall", "kink_soft"), ("hack", "explode")
@@ -124,7 +124,7 @@ def of_verdicts(measured: Sequence[Judged]) -> list[Promise]:
     ]
 
 
-def of_onsets(measured: Sequence[Judged]) -> list[Promise]:
+def of_onsets(measured: Sequence[RegimeResult]) -> list[Promise]:
     alarms = {m.cell: m.found for m in measured if m.regime in NO_ONSET}
     long = _long(measured)
     found = [at_most("onset where there is none, %", alarms, FALSE_ALARMS)]
@@ -141,12 +141,12 @@ def of_onsets(measured: Sequence[Judged]) -> list[Promise]:
     ]
 
 
-def _long(measured: Iterable[Judged], noise: str | None = None) -> list[Judged]:
+def _long(measured: Iterable[RegimeResult], noise: str | None = None) -> list[RegimeResult]:
     return [m for m in measured if m.n >= 300 and noise in (None, m.noise)]
 
 
 def _words(
-    measured: Iterable[Judged], words: Sequence[str], regimes: Sequence[str]
+    measured: Iterable[RegimeResult], words: Sequence[str], regimes: Sequence[str]
 ) -> dict[str, float]:
     """Return the percentage of each cell's runs whose verdict is one of `words`."""
     return {
@@ -156,7 +156,7 @@ def _words(
     }
 
 
-def _known(measured: Iterable[Judged], name: str) -> dict[str, float]:
+def _known(measured: Iterable[RegimeResult], name: str) -> dict[str, float]:
     return {m.cell: v for m in measured if (v := getattr(m, name)) is not None}
 
 

@@ -19,7 +19,7 @@ from harness.law.estimate.identifiability import Fitted
 from harness.law.results import Floats, Interval
 from harness.testing import synthetic
 from harness.testing.cells import FIRST_SEED, points_of
-from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, Noise, SyntheticRun
 
 NOISES = {"low": LOW, "mid": Noise(0.5, 0.15, 0.05), "high": HIGH}
 """mid: H's noise is as large as in high, its autocorrelation as in low."""
@@ -71,9 +71,9 @@ def gain_row(n: int, runs: int) -> str:
     return _row(n, *cells)
 
 
-def _still(seed: int, n: int, rho: float) -> Log:
+def _still(seed: int, n: int, rho: float) -> SyntheticRun:
     reward = 0.5 + 0.04 * synthetic.ar1(np.random.default_rng(seed), n, rho)
-    return Log(np.arange(1.0, n + 1), np.ones(n), reward)
+    return SyntheticRun(np.arange(1.0, n + 1), np.ones(n), reward)
 
 
 def identified_row(n: int, noise: str, course: str, runs: int) -> str:

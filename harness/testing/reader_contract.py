@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from harness.simulator.scripted.reading import read, read_all
-from harness.simulator.scripted.sentence_reader import Heard, SentenceReader
+from harness.simulator.scripted.sentence_reader import SentenceLabel, SentenceReader
 
 SENTENCES = (
     "I am so sorry that you had to carry this alone.",
@@ -103,7 +103,7 @@ class ReaderContract:
         assert done.stdout.splitlines() == [reader.name, *map(str, reader.hear(SENTENCES))]
 
 
-def alike(one: Heard, other: Heard) -> None:
+def alike(one: SentenceLabel, other: SentenceLabel) -> None:
     """Assert that both readings of a sentence are equal within the tolerance."""
     assert one.strategy == other.strategy
     for name in ("caring", "neutral", "hurtful"):

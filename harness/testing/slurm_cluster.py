@@ -72,7 +72,7 @@ def missing() -> list[str]:
 
 
 @contextlib.contextmanager
-def started(nodes: int = 1) -> Iterator[Path]:
+def start_cluster(nodes: int = 1) -> Iterator[Path]:
     """Start a cluster and yield its slurm.conf, for $SLURM_CONF; remove everything at the end.
 
     `nodes`: several nodes are named n0, n1 and so on. These are no host names, so Slurm must

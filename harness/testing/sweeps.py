@@ -23,21 +23,23 @@ from harness.law.group_results import Contrast, GroupResult
 from harness.law.io.clean import Points
 from harness.law.results import Interval, LawNumbers
 from harness.testing import run_folders, synthetic
-from harness.testing.synthetic import TRUE_CEILING, Log
+from harness.testing.synthetic import TRUE_CEILING, SyntheticRun
 
 COMMON = "eval/medium/reward"
 """The metric that levels are compared on: an evaluation with the same users for all levels."""
 
 
 @dataclass(frozen=True)
-class Level:
+class LevelCeilings:
     """Mean and standard deviation of the ceilings of a level's seeds."""
 
     ceiling: float
     spread: float = 0.02
 
 
-def runs(folder: Path, made: Callable[[int], Log], seeds: Sequence[int]) -> tuple[Member, ...]:
+def runs(
+    folder: Path, made: Callable[[int], SyntheticRun], seeds: Sequence[int]
+) -> tuple[Member, ...]:
     """Write a run for each seed to `folder`, with the common evaluation at every step; read them
     back as the law stage does.
     """
@@ -51,12 +53,12 @@ def runs(folder: Path, made: Callable[[int], Log], seeds: Sequence[int]) -> tupl
 
 
 def sweep(
-    known: Sequence[Member], rng: Generator, levels: Sequence[Level], seeds: int
+    known: Sequence[Member], rng: Generator, levels: Sequence[LevelCeilings], seeds: int
 ) -> list[Member]:
     """Return `seeds` runs of each level, drawn from `known` without replacement."""
     drawn = iter(rng.choice(len(known), size=len(levels) * seeds, replace=False))
     return [
-        moved(
+        shift_rewards(
             known[next(drawn)],
             rng.normal(level.ceiling, level.spread) - TRUE_CEILING,
             f"level {place}",
@@ -67,7 +69,7 @@ def sweep(
     ]
 
 
-def moved(member: Member, by: float, level: str, seed: int) -> Member:
+def shift_rewards(member: Member, by: float, level: str, seed: int) -> Member:
     """Return the run with all rewards raised by `by`, as a run of another level and seed."""
     run, who = member.result, member.identity
     config: dict[str, Any] = dict(who.config or {})
@@ -106,7 +108,7 @@ def _numbers(law: LawNumbers | None, by: float) -> LawNumbers | None:
     return replace(law, b=_higher(law.b, by), ceiling=_higher(law.ceiling, by))
 
 
-def compared(members: Sequence[Member]) -> tuple[GroupResult, ...]:
+def compare_levels(members: Sequence[Member]) -> tuple[GroupResult, ...]:
     """Return the groups of a sweep, with their contrasts, in the order of its levels."""
     found = groups.group(members, pool_unlike=False).groups
     return contrasts.contrasted(found, members, DEFAULT_MARGINS, pool_unlike=False)

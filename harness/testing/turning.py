@@ -11,14 +11,14 @@ import numpy as np
 from numpy.random import Generator
 
 from harness.testing import synthetic
-from harness.testing.synthetic import Floats, Log, Noise
+from harness.testing.synthetic import Floats, Noise, SyntheticRun
 
 
 @dataclass(frozen=True)
-class Turned:
+class TurningRun:
     """A run whose H first falls, and rises from `log.onset` on."""
 
-    log: Log
+    log: SyntheticRun
     trough: float
     """The first step at which H without noise has its minimum."""
 
@@ -53,7 +53,7 @@ def _after(u: Floats, at: float) -> Floats:
     return np.maximum(u - at, 0.0)
 
 
-def risen(shape: str, seed: int, n: int, noise: Noise) -> Turned:
+def rising_run(shape: str, seed: int, n: int, noise: Noise) -> TurningRun:
     """Return a run in which H falls, then rises from 30 to 80% of the run on; R follows the law."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     at = rng.uniform(0.3, 0.8)
@@ -62,7 +62,7 @@ def risen(shape: str, seed: int, n: int, noise: Noise) -> Turned:
         seed, n, noise, lambda _: np.exp(log_h), lambda h: synthetic.law(h, a=0.1, b=0.9)
     )
     lowest = int(np.argmax(log_h <= log_h.min() + 1e-9))
-    return Turned(replace(log, onset=1 + at * n), 1.0 + lowest)
+    return TurningRun(replace(log, onset=1 + at * n), 1.0 + lowest)
 
 
 DEATHS: dict[str, Callable[[Generator, int], Floats]] = {
@@ -74,7 +74,7 @@ DEATHS: dict[str, Callable[[Generator, int], Floats]] = {
 """The reward after its death."""
 
 
-def died(death: str, seed: int, n: int, noise: Noise) -> Log:
+def dying_run(death: str, seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a lawful run whose R dies between 30 and 85% of the run, at step `onset`."""
     log, rng = synthetic.lawful(seed, n, noise), np.random.default_rng([seed, 1])
     at = int(rng.uniform(0.3, 0.85) * n)
@@ -82,7 +82,9 @@ def died(death: str, seed: int, n: int, noise: Noise) -> Log:
     return replace(log, reward=reward, onset=1.0 + at)
 
 
-def glitched(log: Log, seed: int, value: float, burst: bool, share: float = 0.01) -> Log:
+def add_glitches(
+    log: SyntheticRun, seed: int, value: float, burst: bool, share: float = 0.01
+) -> SyntheticRun:
     """Return the log with H set to `value` in `share` of the rows, singly or in bursts.
 
     A burst has two or three rows.
@@ -114,7 +116,7 @@ PATHS: dict[str, Callable[[Floats, Generator], Floats]] = {
 """H as a function of u in [0, 1)."""
 
 
-def along(path: str, seed: int, n: int, noise: Noise) -> Log:
+def along(path: str, seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run that follows the law while H takes the given path."""
     h = PATHS[path](np.arange(n) / n, np.random.default_rng([seed, 3]))
     return synthetic.lawful(seed, n, noise, lambda _: h)

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from harness.law.results import VERDICTS
 from harness.testing import cells, synthetic
 from harness.testing.cells import Make
-from harness.testing.synthetic import Log, Noise
+from harness.testing.synthetic import Noise, SyntheticRun
 
 Kept = NDArray[np.bool_]
 
 
-def spending(seed: int, n: int, noise: Noise) -> Log:
+def spending(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a lawful run whose log H falls linearly, H to 5%, so that no fall begins anywhere."""
     return synthetic.lawful(seed, n, noise, lambda u: np.exp(-3 * u))
 
@@ -46,7 +46,7 @@ GRID = [(300, "low"), (300, "high"), (1500, "high")]
 
 
 @dataclass(frozen=True)
-class Thinned:
+class ThinnedResult:
     """One regime with one selection of logged rows. Percentages of runs."""
 
     rows: str
@@ -59,25 +59,25 @@ class Thinned:
     spent: float
 
 
-def logged(log: Log, rows: str) -> Log:
+def thin_log(log: SyntheticRun, rows: str) -> SyntheticRun:
     """Return the log with only some of its rows, selected by `rows`."""
     kept = ROWS[rows](np.arange(len(log.steps)) / len(log.steps))
-    return Log(log.steps[kept], log.entropy[kept], log.reward[kept], log.onset)
+    return SyntheticRun(log.steps[kept], log.entropy[kept], log.reward[kept], log.onset)
 
 
-def measure(pool: Executor, runs: int) -> list[Thinned]:
+def measure(pool: Executor, runs: int) -> list[ThinnedResult]:
     """Return the results of every regime with every selection of rows."""
     grid = [(*which, n, noise) for which in product(ROWS, REGIMES) for n, noise in GRID]
     return list(pool.map(judge, *zip(*grid, strict=True), repeat(runs)))
 
 
-def judge(rows: str, name: str, n: int, noise: str, runs: int) -> Thinned:
+def judge(rows: str, name: str, n: int, noise: str, runs: int) -> ThinnedResult:
     """Return the onsets and verdicts of one cell."""
     logs = [REGIMES[name](cells.FIRST_SEED + s, n, cells.NOISES[noise]) for s in range(runs)]
-    looks = [cells.look(logged(log, rows)) for log in logs]
+    looks = [cells.look(thin_log(log, rows)) for log in logs]
     words = Counter(look.verdict.word for look in looks)
     kinds = Counter(look.onset.kind for look in looks if look.onset is not None)
-    return Thinned(
+    return ThinnedResult(
         rows,
         name,
         n,
@@ -88,7 +88,7 @@ def judge(rows: str, name: str, n: int, noise: str, runs: int) -> Thinned:
     )
 
 
-def table(measured: Sequence[Thinned]) -> str:
+def table(measured: Sequence[ThinnedResult]) -> str:
     """Return a Markdown table of onsets and verdicts, one line per selection and regime."""
     names = [f"n{n} {noise}" for n, noise in GRID]
     lines = ["| rows | regime | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 2)]
@@ -99,7 +99,7 @@ def table(measured: Sequence[Thinned]) -> str:
     return "\n".join(lines)
 
 
-def _words(m: Thinned) -> str:
+def _words(m: ThinnedResult) -> str:
     return "/".join(f"{m.words.get(word, 0):.0f}" for word in VERDICTS)
 
 

@@ -142,7 +142,7 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
         process.admit_stops()
         with (
             trackers.reporting(run, config) as tell,
-            sessions.opened(run, config, _both(emit, tell)) as session,
+            sessions.open_session(run, config, _both(emit, tell)) as session,
         ):
             session.reach_users()
             _train(session)
@@ -171,7 +171,7 @@ def expected(run: RunFolder, error: Exception) -> HarnessError | None:
     """Return the HarnessError for a library's exception that the machine or the run's folder has
     caused; None for a bug.
     """
-    of_device = device_errors.explained(str(run.path), error)
+    of_device = device_errors.explain(str(run.path), error)
     if of_device is not None:
         return of_device
     if isinstance(error, NO_CHECKPOINT) or type(error).__name__ == "SafetensorError":

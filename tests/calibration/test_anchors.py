@@ -9,7 +9,7 @@ import pytest
 
 from harness import calibration
 from harness.calibration import anchors, population, schedules, shipped_anchors
-from harness.calibration.strategy_game import Game
+from harness.calibration.strategy_game import StrategyGame
 from harness.config.run import LEVELS as NAMES
 from harness.config.run import SimulatorConfig
 from harness.simulator.reference import spoken_schedule
@@ -58,7 +58,7 @@ def test_the_best_schedule_and_the_optimum_are_those_of_the_strategy_game() -> N
     assert held is not None
     assert (
         tuple(held["deaf"]["strategies"])
-        == schedules.best_schedule(Game(LEVELS["hard"])).strategies
+        == schedules.best_schedule(StrategyGame(LEVELS["hard"])).strategies
     )
     (card,) = [
         card

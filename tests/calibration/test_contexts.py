@@ -48,7 +48,7 @@ def test_a_free_reply_is_tried_on_users_of_every_kind() -> None:
 
 def test_contexts_at_a_level_are_those_of_its_users_and_of_the_same_turns() -> None:
     turns = ScriptedSimulator(LEVELS["medium"]).open([key(group=g) for g in range(40)])
-    collected = contexts.Contexts(tuple(turns), np.arange(40))
+    collected = contexts.ReplyContexts(tuple(turns), np.arange(40))
     moved = collected.at(ADVERSARIAL)
     assert {turn.state.user.path for turn in moved.turns} == {*ADVERSARIAL.paths}
     assert [turn.text for turn in moved.turns] == [turn.text for turn in turns]

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from harness.calibration import interval
-from harness.calibration.interval import Interval
+from harness.calibration.interval import ConfidenceInterval
 
 
-def known(estimate: Interval | None) -> Interval:
+def known(estimate: ConfidenceInterval | None) -> ConfidenceInterval:
     assert estimate is not None
     return estimate
 
@@ -38,7 +38,7 @@ def test_values_that_depend_on_each_other_are_not_taken_for_independent() -> Non
     for _ in range(500):
         values = rng.normal(0, 1, 30)[clusters] + rng.normal(0, 0.3, 300)
         for name, estimate in (
-            ("clustered", known(interval.clustered(values, clusters))),
+            ("clustered", known(interval.clustered_mean(values, clusters))),
             ("mean", known(interval.mean(values))),
         ):
             covered[name] += estimate.low <= 0 <= estimate.high
@@ -48,7 +48,9 @@ def test_values_that_depend_on_each_other_are_not_taken_for_independent() -> Non
 
 def test_missing_values_are_left_out_of_clusters() -> None:
     values, clusters = [1.0, 3.0, np.nan, 5.0, 7.0], [0, 0, 1, 2, 2]
-    assert interval.clustered(values, clusters) == interval.clustered([1, 3, 5, 7], [0, 0, 2, 2])
+    assert interval.clustered_mean(values, clusters) == interval.clustered_mean(
+        [1, 3, 5, 7], [0, 0, 2, 2]
+    )
 
 
 def test_a_correlation_of_known_strength_is_covered() -> None:
@@ -65,5 +67,5 @@ def test_a_correlation_of_known_strength_is_covered() -> None:
 def test_too_little_has_no_interval() -> None:
     assert interval.mean([1.0]) is None
     assert interval.share([]) is None
-    assert interval.clustered([1.0, 2.0], [7, 7]) is None
+    assert interval.clustered_mean([1.0, 2.0], [7, 7]) is None
     assert interval.correlation([(np.ones(3), np.ones(3))] * 2) is None

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.calibration.interval import Interval
+from harness.calibration.interval import ConfidenceInterval
 from harness.calibration.validity import measure as validity
 from harness.calibration.validity.measure import Validity
 from harness.calibration.validity.replies import HALVES, PAIRS, pairs, singles, texts
@@ -133,15 +133,15 @@ def test_a_measured_level_has_every_number_with_its_interval(measured: Validity)
 
 
 def test_a_user_that_prefers_cruelty_or_does_not_hear_it_is_not_valid(measured: Validity) -> None:
-    good = Interval(0.8, 0.7, 0.9)
+    good = ConfidenceInterval(0.8, 0.7, 0.9)
     valid = replace(measured, kind_minus_cruel=good, cruel_heard=good)
     assert validity.problems(valid) == []
-    indifferent = replace(valid, kind_minus_cruel=Interval(3.0, -0.1, 6.1))
+    indifferent = replace(valid, kind_minus_cruel=ConfidenceInterval(3.0, -0.1, 6.1))
     assert validity.problems(indifferent) == [
         "the user is not shown to prefer kindness to cruelty "
         "(kind minus cruel replies 3.0 [-0.1, 6.1] points)"
     ]
-    deaf = replace(valid, cruel_heard=Interval(0.036, 0.018, 0.073))
+    deaf = replace(valid, cruel_heard=ConfidenceInterval(0.036, 0.018, 0.073))
     assert validity.problems(deaf) == ["the user hears 4% of cruel replies as hurtful"]
 
 

@@ -20,7 +20,7 @@ from harness.errors import ConfigError, DeviceError
 from harness.testing.commands import here
 from harness.train.trial import measure
 from harness.train.trial.results import PhaseMemory, Trial
-from harness.train.trial.step import Size
+from harness.train.trial.step import TrialSize
 from tests.train.made_hugging_face import SMALL, config
 
 SHAPE = (
@@ -40,7 +40,7 @@ def trial() -> Trial:
 
 
 def test_a_trial_on_a_cpu_measures_what_a_cpu_can(trial: Trial) -> None:
-    assert (trial.device, trial.size) == ("cpu", Size(8, 2, 8))
+    assert (trial.device, trial.size) == ("cpu", TrialSize(8, 2, 8))
     assert trial.precision.entropy == pytest.approx(6.68, abs=0.05), "of 800 words, about log 800"
     assert 0 < trial.precision.logp_gap <= trial.precision.largest_logp_gap < 0.1
     assert abs(trial.precision.entropy_gap) < 0.01

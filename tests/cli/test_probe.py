@@ -13,7 +13,7 @@ import pytest
 
 from harness.cli import probe as command
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import here, started
+from harness.testing.commands import here, start_command
 from tests.train.made import brief, go_on, make_run
 
 
@@ -144,7 +144,7 @@ def test_progress_is_said_once_there_is_some(
 @pytest.mark.slow
 def test_one_interrupt_ends_it(run: RunFolder) -> None:
     words = ("probe", "width", "one", "--users", "4000", "--out", "interrupted")
-    with started(*words, cwd=run.path.parent) as child:
+    with start_command(*words, cwd=run.path.parent) as child:
         assert child.stderr is not None
         assert "the start, greedy: " in child.stderr.readline()
         child.send_signal(signal.SIGINT)

@@ -26,7 +26,7 @@ def test_a_run_that_is_trained_now_is_75_and_goes_on(tmp_path: Path) -> None:
     with subprocess.Popen(
         command("train", *words, "--dir", "s/0-a"), cwd=tmp_path, stderr=subprocess.DEVNULL
     ) as training:
-        commands.until(lambda: commands.rows(tmp_path / "s/0-a") > 1, "a row")
+        commands.wait_until(lambda: commands.rows(tmp_path / "s/0-a") > 1, "a row")
         done = here("rm", "s/0-a", "--yes", cwd=tmp_path)
         assert done.returncode == 75
         assert f"held by process {training.pid}" in done.stderr
@@ -59,7 +59,7 @@ def large(path: Path) -> Path:
 def test_the_second_of_two_removals_says_that_the_first_is_at_it(tmp_path: Path) -> None:
     run = large(tmp_path / "one")
     first = subprocess.Popen(command("rm", "one", "--yes"), cwd=tmp_path)
-    commands.until(lambda: not run.exists(), "the folder to be renamed")
+    commands.wait_until(lambda: not run.exists(), "the folder to be renamed")
     first.send_signal(signal.SIGSTOP)  # half way, however fast the disk is
     try:
         (rest,) = removal.leftovers(tmp_path)
@@ -152,7 +152,7 @@ def test_a_crash_half_way_loses_nothing_else_and_the_next_removal_finishes(tmp_p
     run = large(tmp_path / "one")
     made(tmp_path / "two")
     with subprocess.Popen(command("rm", "one", "--yes"), cwd=tmp_path) as removing:
-        commands.until(lambda: not run.exists(), "the folder to be renamed")
+        commands.wait_until(lambda: not run.exists(), "the folder to be renamed")
         removing.send_signal(signal.SIGKILL)
     (rest,) = removal.leftovers(tmp_path)
     assert (rest / "run.json").exists()  # what says that it is ours goes last

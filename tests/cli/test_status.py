@@ -78,7 +78,7 @@ def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
     with subprocess.Popen(
         command("train", *SHORT, "--dir", "one"), cwd=tmp_path, stderr=subprocess.DEVNULL
     ) as training:
-        commands.until(lambda: commands.rows(tmp_path / "one") > 1, "a row")
+        commands.wait_until(lambda: commands.rows(tmp_path / "one") > 1, "a row")
         shown = on_terminal("status", "one", "--watch", cwd=tmp_path, columns=60)
         assert training.wait(60) == 0
     assert shown.code == 0
@@ -94,7 +94,7 @@ def test_ctrl_c_ends_a_watch_and_nothing_else(tmp_path: Path) -> None:
         command("train", *words, "--dir", "one"), cwd=tmp_path, stderr=subprocess.DEVNULL
     ) as training:
         try:
-            commands.until(lambda: commands.rows(tmp_path / "one") > 1, "a row")
+            commands.wait_until(lambda: commands.rows(tmp_path / "one") > 1, "a row")
             began = time.monotonic()
             shown = on_terminal(
                 "status", "one", "--watch", cwd=tmp_path, interrupt=lambda text: "running" in text

@@ -216,7 +216,7 @@ def test_a_path_that_is_not_there_is_65(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_it_without_a_traceback(tmp_path: Path) -> None:
     made_log(tmp_path / "log.jsonl", 40)
-    with commands.started("watch", "log.jsonl", cwd=tmp_path) as process:
+    with commands.start_command("watch", "log.jsonl", cwd=tmp_path) as process:
         assert process.stdout is not None
         assert "step 40" in process.stdout.readline()
         process.send_signal(signal.SIGINT)

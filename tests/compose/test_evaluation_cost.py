@@ -29,7 +29,7 @@ def planned(policy: str) -> list[RunConfig]:
 
 def evaluations(config: RunConfig) -> int:
     """Evaluations of a run."""
-    return sum(evaluate.due(step, config) for step in range(1, config.trainer.steps + 1))
+    return sum(evaluate.is_due(step, config) for step in range(1, config.trainer.steps + 1))
 
 
 def conversations(config: RunConfig) -> float:

@@ -17,13 +17,13 @@ import pytest
 
 from harness.testing.commands import (
     TABULAR,
-    alive,
     harness,
     ledger,
+    live_processes,
     only_sweep,
     rows,
-    started,
-    until,
+    start_command,
+    wait_until,
 )
 
 pytestmark = pytest.mark.slow
@@ -67,10 +67,10 @@ def test_twenty_runs_keep_eight_gpus_busy_and_never_share_one(tmp_path: Path) ->
 def test_a_job_that_submitit_stops_is_queued_again_and_its_run_goes_on(tmp_path: Path) -> None:
     """Slurm sends SIGUSR2 before it preempts a job; here it goes to submitit's local executor."""
     words = (*TABULAR, "trainer.steps=300", "trainer.checkpoint_every=1000", "seed=1,2,3")
-    with started("sweep", *words, "hydra/launcher=submitit_local", cwd=tmp_path) as sweep:
-        root = until(lambda: next(tmp_path.glob("runs/*"), None), "the sweep's folder")
+    with start_command("sweep", *words, "hydra/launcher=submitit_local", cwd=tmp_path) as sweep:
+        root = wait_until(lambda: next(tmp_path.glob("runs/*"), None), "the sweep's folder")
         first = root / "0-medium-seed1"
-        until(lambda: rows(first) > 5, "steps of the first run")
+        wait_until(lambda: rows(first) > 5, "steps of the first run")
         os.kill(parent(int((first / ".holder").read_text().split()[0])), signal.SIGUSR2)
         _, errors = sweep.communicate(timeout=200)
     assert sweep.returncode == 0, errors
@@ -79,7 +79,7 @@ def test_a_job_that_submitit_stops_is_queued_again_and_its_run_goes_on(tmp_path:
     (again,) = [event for event in events(first) if event["event"] == "resume"]
     assert again["step"] == again["rows"] > 5  # it goes on where it was stopped; nothing is redone
     assert rows(first) == 300
-    assert not alive(f"{root}/")
+    assert not live_processes(f"{root}/")
 
 
 def parent(pid: int) -> int:
@@ -101,7 +101,7 @@ def ray_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
         subprocess.Popen([*ray, *words], stdout=log, stderr=log, start_new_session=True) as head,
     ):
         try:
-            address = until(
+            address = wait_until(
                 lambda: re.search(r"--address='([^']+)'", (tmp_path / "ray.log").read_text()),
                 "the address of the cluster",
             )
@@ -132,9 +132,9 @@ def test_a_ray_cluster_of_two_workers_runs_a_sweep(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("ray_cluster")
 def test_a_sweep_on_ray_that_is_stopped_stops_its_runs_and_goes_on(tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=400", "seed=1,2,3", "hydra/launcher=ray_cluster")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
-        root = until(lambda: next(tmp_path.glob("runs/*"), None), "the sweep's folder")
-        until(lambda: rows(root / "0-medium-seed1") > 5, "steps of the first run")
+    with start_command("sweep", *words, cwd=tmp_path) as sweep:
+        root = wait_until(lambda: next(tmp_path.glob("runs/*"), None), "the sweep's folder")
+        wait_until(lambda: rows(root / "0-medium-seed1") > 5, "steps of the first run")
         time.sleep(1.5)  # Ray has taken SIGTERM for itself, and the sweep has taken it back
         sweep.send_signal(signal.SIGTERM)
         _, errors = sweep.communicate(timeout=100)

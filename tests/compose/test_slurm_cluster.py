@@ -14,13 +14,13 @@ import pytest
 from harness.testing import slurm_cluster
 from harness.testing.commands import (
     TABULAR,
-    alive,
     harness,
     ledger,
+    live_processes,
     only_sweep,
     rows,
-    started,
-    until,
+    start_command,
+    wait_until,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -39,7 +39,7 @@ def cluster() -> Iterator[None]:
         return
     if missing := slurm_cluster.missing():
         pytest.skip(f"no Slurm answers, and none can be started without {', '.join(missing)}")
-    with slurm_cluster.started() as conf, pytest.MonkeyPatch.context() as patch:
+    with slurm_cluster.start_cluster() as conf, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLURM_CONF", str(conf))
         yield
 
@@ -76,8 +76,8 @@ def jobs(root: Path) -> list[str]:
 
 def begun(cwd: Path) -> Path:
     """The sweep's folder, once its first run has rows."""
-    root = until(lambda: next(cwd.glob("runs/*"), None), "the sweep's folder")
-    until(lambda: rows(root / "0-medium-seed1") > 5, "steps of the first run")
+    root = wait_until(lambda: next(cwd.glob("runs/*"), None), "the sweep's folder")
+    wait_until(lambda: rows(root / "0-medium-seed1") > 5, "steps of the first run")
     return root
 
 
@@ -100,11 +100,11 @@ def test_a_sweep_on_slurm_has_the_rows_of_one_on_this_machine(
 def test_a_job_that_slurm_queues_again_continues_its_run(
     tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]
 ) -> None:
-    with started("sweep", *WORDS, *ON_SLURM, cwd=tmp_path) as sweep:
+    with start_command("sweep", *WORDS, *ON_SLURM, cwd=tmp_path) as sweep:
         root = begun(tmp_path)
         first = jobs(root)[0]
         subprocess.check_call(["scontrol", "requeue", first])
-        until(lambda: ledger(root)[0]["status"] == "stopped", "the first run's stop")
+        wait_until(lambda: ledger(root)[0]["status"] == "stopped", "the first run's stop")
         assert sweep.poll() is None
         hurry(first)
         _, errors = sweep.communicate(timeout=400)
@@ -122,13 +122,13 @@ def hurry(job: str) -> None:
         subprocess.run(now, capture_output=True, check=False)  # refused while the job still ends
         return subprocess.check_output(state, text=True).strip() == "RUNNING"
 
-    until(runs, "the job's second start")
+    wait_until(runs, "the job's second start")
 
 
 def test_a_sweep_that_is_stopped_cancels_pending_jobs_and_is_resumed(
     tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]
 ) -> None:
-    with started("sweep", *WORDS, *ON_SLURM, ONE_AT_ONCE, cwd=tmp_path) as sweep:
+    with start_command("sweep", *WORDS, *ON_SLURM, ONE_AT_ONCE, cwd=tmp_path) as sweep:
         root = begun(tmp_path)
         sweep.send_signal(signal.SIGINT)
         _, errors = sweep.communicate(timeout=100)
@@ -144,7 +144,7 @@ def test_a_sweep_that_is_stopped_cancels_pending_jobs_and_is_resumed(
 def test_a_resume_waits_for_the_jobs_of_a_sweep_that_was_killed(
     tmp_path: Path, undisturbed: dict[str, list[dict[str, Any]]]
 ) -> None:
-    with started("sweep", *WORDS, *ON_SLURM, ONE_AT_ONCE, cwd=tmp_path) as sweep:
+    with start_command("sweep", *WORDS, *ON_SLURM, ONE_AT_ONCE, cwd=tmp_path) as sweep:
         root = begun(tmp_path)
         os.kill(sweep.pid, signal.SIGKILL)
         sweep.wait()
@@ -154,7 +154,7 @@ def test_a_resume_waits_for_the_jobs_of_a_sweep_that_was_killed(
     assert "waiting for 2 jobs of an earlier launch, which Slurm still has" in done.stderr
     assert rows_of(root) == undisturbed
     assert attempts(root) == [1, 1]
-    assert not alive(f"{root}/")
+    assert not live_processes(f"{root}/")
 
 
 def test_jobs_that_slurm_refuses_are_one_sentence(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ LONG_S = 900
 def cluster() -> Iterator[None]:
     if missing := slurm_cluster.missing():
         pytest.skip(f"no Slurm of two nodes can be started without {', '.join(missing)}")
-    with slurm_cluster.started(2) as conf, pytest.MonkeyPatch.context() as patch:
+    with slurm_cluster.start_cluster(2) as conf, pytest.MonkeyPatch.context() as patch:
         patch.setenv("SLURM_CONF", str(conf))
         patch.setenv("MASTER_ADDR", "127.0.0.1")  # the nodes' names lead nowhere
         yield

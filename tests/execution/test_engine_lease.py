@@ -23,7 +23,7 @@ from harness.config import engine_choice
 from harness.config.run import PolicyConfig, RunConfig, TrainerConfig
 from harness.errors import ConfigError, StoppedError
 from harness.execution import engine_lease, gpu_lease, run_lease
-from harness.testing.commands import command, harness, ledger, only_sweep, started, until
+from harness.testing.commands import command, harness, ledger, only_sweep, start_command, wait_until
 
 SERVER = """
 import json, sys, threading, time
@@ -240,7 +240,7 @@ def test_writers_of_weights_take_turns_at_two_servers(tmp_path: Path) -> None:
 def test_the_server_of_a_writer_that_is_killed_is_free_at_once(tmp_path: Path) -> None:
     with serving(tmp_path, 1, 30) as server, serving(tmp_path, 2, 0) as other:
         killed = writer([server.url], 1, "killed")
-        until(lambda: server.asked() or None, "a writer inside of the server")
+        wait_until(lambda: server.asked() or None, "a writer inside of the server")
         with pytest.raises(StoppedError):
             run_lease.take(served(server.url), never_twice())
         killed.kill()
@@ -297,12 +297,12 @@ def test_a_run_that_is_killed_frees_its_server_for_one_that_waits(tmp_path: Path
         words = sweep_words([server.url], "1")[1:]
         first = command("train", *words, "--dir", "first")
         with subprocess.Popen(first, cwd=tmp_path, stderr=subprocess.DEVNULL) as one:
-            until(lambda: server.asked() or None, "the first run at the server")
-            with started("train", *words, "--dir", "second", cwd=tmp_path) as two:
+            wait_until(lambda: server.asked() or None, "the first run at the server")
+            with start_command("train", *words, "--dir", "second", cwd=tmp_path) as two:
                 assert two.stderr is not None
                 assert two.stderr.readline() == (
                     f"harness: waits for a vLLM server that no other run has: {server.url}\n"
                 )
                 assert len(server.asked()) == 1
                 one.send_signal(signal.SIGKILL)
-                until(lambda: len(server.asked()) == 2 or None, "the other run at the server")
+                wait_until(lambda: len(server.asked()) == 2 or None, "the other run at the server")

@@ -16,7 +16,15 @@ from harness.execution import child_process, ledger, resume, stop_requests
 from harness.records import holder, run_folder, run_status
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
-from harness.testing.commands import TABULAR, harness, here, only_sweep, rows, started, until
+from harness.testing.commands import (
+    TABULAR,
+    harness,
+    here,
+    only_sweep,
+    rows,
+    start_command,
+    wait_until,
+)
 
 BRIEF = (*TABULAR, "difficulty.turn_cap=2")
 SHORT = (*BRIEF, "trainer.steps=30", "trainer.checkpoint_every=1000")
@@ -38,8 +46,8 @@ def make_sweep(monkeypatch: pytest.MonkeyPatch, where: Path, seeds: int = 3) -> 
 
 @pytest.mark.slow
 def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
-    with started("train", *SHORT, "--dir", "cut", cwd=tmp_path) as train:
-        until(lambda: rows(tmp_path / "cut") > 5, "some steps")
+    with start_command("train", *SHORT, "--dir", "cut", cwd=tmp_path) as train:
+        wait_until(lambda: rows(tmp_path / "cut") > 5, "some steps")
         train.send_signal(signal.SIGINT)
         train.communicate(timeout=60)
     resumed = harness("resume", "cut", "--events", "jsonl", cwd=tmp_path)
@@ -52,8 +60,8 @@ def test_a_stopped_run_goes_on(tmp_path: Path) -> None:
 
 def test_a_held_folder_is_75_and_names_the_process(tmp_path: Path) -> None:
     words = (*BRIEF, "trainer.steps=100000", "--dir", "d")
-    with started("train", *words, cwd=tmp_path) as train:
-        until(lambda: rows(tmp_path / "d") > 0, "a step")
+    with start_command("train", *words, cwd=tmp_path) as train:
+        wait_until(lambda: rows(tmp_path / "d") > 0, "a step")
         for refused in (here("resume", "d", cwd=tmp_path), here("train", *words, cwd=tmp_path)):
             assert refused.returncode == 75
             assert f"held by process {train.pid} on " in refused.stderr

@@ -18,15 +18,15 @@ from harness.execution import ledger as ledgers
 from harness.execution import resume
 from harness.testing.commands import (
     TABULAR,
-    alive,
     command,
     harness,
     here,
     ledger,
+    live_processes,
     only_sweep,
     rows,
-    started,
-    until,
+    start_command,
+    wait_until,
 )
 
 LONG = ("trainer.steps=100000", "trainer.checkpoint_every=20")
@@ -34,7 +34,7 @@ LONG = ("trainer.steps=100000", "trainer.checkpoint_every=20")
 
 def folder_of(cwd: Path) -> Path:
     """The folder of the sweep that has been started in `cwd`."""
-    return until(lambda: next(cwd.glob("runs/*"), None), "the sweep's folder")
+    return wait_until(lambda: next(cwd.glob("runs/*"), None), "the sweep's folder")
 
 
 def holder(run: Path) -> int | None:
@@ -60,7 +60,7 @@ def test_a_sweep_leaves_its_ledger_and_every_run(tmp_path: Path) -> None:
         assert json.loads((run / "run.json").read_text())["last_step"] == rows(run) == 3
         assert "step 1" in (run / "train.log").read_text()
     assert "next: `harness fit-entropy-law" in done.stderr
-    assert not alive(str(tmp_path))
+    assert not live_processes(str(tmp_path))
 
 
 @pytest.mark.parametrize("launcher", ["basic", pytest.param("local", marks=pytest.mark.slow)])
@@ -68,10 +68,10 @@ def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(
     launcher: str, tmp_path: Path
 ) -> None:
     words = (*TABULAR, "trainer.steps=20", "trainer.checkpoint_every=5", "seed=1,2")
-    with started("sweep", *words, f"hydra/launcher={launcher}", cwd=tmp_path) as sweep:
+    with start_command("sweep", *words, f"hydra/launcher={launcher}", cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
         victim = root / "0-medium-seed1"
-        os.kill(until(lambda: holder(victim), "its process"), signal.SIGKILL)
+        os.kill(wait_until(lambda: holder(victim), "its process"), signal.SIGKILL)
         _, said = sweep.communicate(timeout=60)
     assert sweep.returncode == 3
     assert [row["status"] for row in ledger(root)] == ["failed", "done"]
@@ -98,9 +98,9 @@ def test_a_killed_run_is_a_row_the_others_finish_and_resume_completes_it(
 
 def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path: Path) -> None:
     words = (*TABULAR, *LONG, "seed=1,2", "hydra.launcher.n_jobs=1")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
+    with start_command("sweep", *words, cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
-        until(lambda: holder(root / "0-medium-seed1"), "a run")
+        wait_until(lambda: holder(root / "0-medium-seed1"), "a run")
         sweep.send_signal(signal.SIGTERM)
         _, said = sweep.communicate(timeout=60)
     assert sweep.returncode == 75
@@ -108,7 +108,7 @@ def test_a_stopped_sweep_stops_its_runs_and_can_go_on(tmp_path: Path) -> None:
     assert f"stopped; continue with `harness resume {root}`" in said
     assert [row["status"] for row in ledger(root)] == ["stopped", "planned"]
     assert ledger(root)[0]["exit_code"] == 75
-    assert not alive(f"{root}/")
+    assert not live_processes(f"{root}/")
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_an_interrupt_while_workers_start_stops_the_sweep_without_a_traceback(
         words, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as sweep:
         try:
-            until(lambda: _workers_of(sweep.pid), "a worker to begin")
+            wait_until(lambda: _workers_of(sweep.pid), "a worker to begin")
             os.killpg(sweep.pid, signal.SIGINT)  # as a terminal sends it
             _, said = sweep.communicate(timeout=60)
         finally:
@@ -141,44 +141,46 @@ def _workers_of(pid: int) -> list[Path]:
 
 @pytest.mark.slow
 def test_no_run_outlives_a_killed_sweep_and_the_truth_is_in_the_run_folders(tmp_path: Path) -> None:
-    with started("sweep", *TABULAR, *LONG, "seed=1,2", cwd=tmp_path) as sweep:
+    with start_command("sweep", *TABULAR, *LONG, "seed=1,2", cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
-        until(lambda: holder(root / "0-medium-seed1"), "a run")
-        until(lambda: holder(root / "1-medium-seed2"), "the other run")
+        wait_until(lambda: holder(root / "0-medium-seed1"), "a run")
+        wait_until(lambda: holder(root / "1-medium-seed2"), "the other run")
         sweep.kill()
         sweep.communicate(timeout=60)
-    until(lambda: not alive(f"{root}/"), "the runs to be gone")
+    wait_until(lambda: not live_processes(f"{root}/"), "the runs to be gone")
 
     def found() -> set[tuple[str, str]]:
         return {(row["status"], row["reason"]) for row in resume.status(root)["runs"]}
 
     dead = {("crashed", "process died without writing a status (killed or crashed)")}
-    until(lambda: found() == dead, "their locks to be let go")  # a moment after their names are
+    wait_until(
+        lambda: found() == dead, "their locks to be let go"
+    )  # a moment after their names are
     assert sum("continue with `harness resume" in line for line in status.standing(root)) == 2
 
 
 @pytest.mark.slow
 def test_a_second_interrupt_ends_everything_at_once(tmp_path: Path) -> None:
     words = ("policy=tabular", "trainer.conversations=512", *LONG, "seed=1,2")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
+    with start_command("sweep", *words, cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
-        until(lambda: holder(root / "0-medium-seed1"), "a run")
+        wait_until(lambda: holder(root / "0-medium-seed1"), "a run")
         sweep.send_signal(signal.SIGINT)
-        until(lambda: (root / ".stop").exists(), "the first interrupt to be seen")
+        wait_until(lambda: (root / ".stop").exists(), "the first interrupt to be seen")
         began = time.monotonic()
         sweep.send_signal(signal.SIGINT)
         sweep.communicate(timeout=60)
     assert sweep.returncode == 130
     assert time.monotonic() - began < 10
-    assert not alive(f"{root}/")
+    assert not live_processes(f"{root}/")
 
 
 @pytest.mark.slow
 def test_on_failure_stop_starts_no_further_run(tmp_path: Path) -> None:
     words = (*TABULAR, "trainer.steps=400", "seed=1,2,3", "hydra/launcher=basic")
-    with started("sweep", *words, "--on-failure", "stop", cwd=tmp_path) as sweep:
+    with start_command("sweep", *words, "--on-failure", "stop", cwd=tmp_path) as sweep:
         root = folder_of(tmp_path)
-        os.kill(until(lambda: holder(root / "0-medium-seed1"), "its process"), signal.SIGKILL)
+        os.kill(wait_until(lambda: holder(root / "0-medium-seed1"), "its process"), signal.SIGKILL)
         sweep.communicate(timeout=60)
     assert sweep.returncode == 3
     assert [row["status"] for row in ledger(root)] == ["failed", "planned", "planned"]

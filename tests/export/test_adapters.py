@@ -115,7 +115,7 @@ def test_adapters_are_added_to_the_model_that_they_were_trained_on_alone(tmp_pat
     policy = in_a_folder(tmp_path)
     base, out = Path(policy.model), tmp_path / "out"
     out.mkdir()
-    began = manifest.digest(base, model_files.loaded(base))
+    began = manifest.digest(base, model_files.model_file_names(base))
     made = source(tmp_path, policy, began)
     files.write(made, True, out)
     assert AutoModelForCausalLM.from_pretrained(out).generation_config.max_new_tokens == 32

@@ -16,7 +16,7 @@ from harness.policy import tiny
 from harness.policy.chat import chat_of
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import TABULAR, here
-from harness.train.engines.engine import Transformers
+from harness.train.engines.engine import TransformersEngine
 from tests.export.made import GREEDY, alone, checkpoint, damage, shown_python
 
 COLDEST = 1e-4
@@ -27,7 +27,7 @@ def greedy(weights: Path, words: str, most: int) -> list[int]:
     """Prompt and likeliest reply by the run's own engine."""
     chat = chat_of(tiny.load_tokenizer(weights))
     prompt = chat.opening(words)
-    sampler = Transformers(tiny.load_model(weights)).sampler(1, chat.end, COLDEST)
+    sampler = TransformersEngine(tiny.load_model(weights)).sampler(1, chat.end, COLDEST)
     (turn,) = sampler.speak([0], [prompt], torch.full((1, most), 0.5, dtype=torch.float64))
     return [*prompt, *turn.ids]
 

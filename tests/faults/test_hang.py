@@ -32,7 +32,7 @@ import functools, sys
 from filelock import FileLock
 from harness.simulator.scripted import kept_replies
 from harness.train import __main__ as train
-kept_replies.kept = functools.partial(kept_replies.kept, 1)
+kept_replies.reading_cache = functools.partial(kept_replies.reading_cache, 1)
 kept_replies.LONGEST_WAIT_S = 6.0
 with FileLock(kept_replies._entry().with_suffix(".lock")):
     sys.exit(train.main())

@@ -33,7 +33,7 @@ from tests.train.made import make_run, status
 
 
 def opened(run: RunFolder) -> None:
-    with sessions.opened(run, run_folder.read_config(run), lambda event: None):
+    with sessions.open_session(run, run_folder.read_config(run), lambda event: None):
         pytest.fail("it went on")
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.file_proxy import FileProxy
 
 from harness.testing import run_folders, synthetic
-from harness.testing.commands import command, until
+from harness.testing.commands import command, wait_until
 from harness.utils import safe_text
 
 RUNS = 120
@@ -46,7 +46,7 @@ def test_a_fit_that_is_interrupted_says_so_and_leaves_nothing(runs: Path, after_
     assert child.returncode in (0, *ENDED_BY_CTRL_C), err
     if child.returncode:
         assert err == "harness: interrupted\n"
-    until(lambda: _nobody_in(child.pid), "the others to have ended")
+    wait_until(lambda: _nobody_in(child.pid), "the others to have ended")
     out = runs / f"law-{after_s}"
     assert not list(out.glob(".*")), "a file half written"
     assert (out / "law.json").exists() or child.returncode

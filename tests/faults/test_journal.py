@@ -16,7 +16,7 @@ import pytest
 from harness.errors import StorageError
 from harness.simulator.served.client import EndpointClient
 from harness.simulator.served.completions import Request
-from harness.simulator.served.faults import Fault
+from harness.simulator.served.faults import EndpointFault
 from harness.simulator.served.journal import Journal
 from harness.testing.simulator_contract import converse, key
 from tests.faults.sampling import sampled
@@ -30,13 +30,13 @@ def request(number: int = 0, said: str = "Hm.") -> Request:
     return Request("reply", (number,), "Say something.", {"latest": said}, {})
 
 
-def together(line: EndpointClient, *reads: Callable[[str], str]) -> list[str | Fault]:
+def together(line: EndpointClient, *reads: Callable[[str], str]) -> list[str | EndpointFault]:
     """The same request from several at once, each with a way of its own to read the answer."""
 
-    async def ask(read: Callable[[str], str]) -> str | Fault:
+    async def ask(read: Callable[[str], str]) -> str | EndpointFault:
         try:
             return await line.ask(request(), read)
-        except Fault as fault:
+        except EndpointFault as fault:
             return fault
 
     return line.run([ask(read) for read in reads])
@@ -51,7 +51,7 @@ def sampling_line(folder: Path, **values: Any) -> Iterator[tuple[EndpointClient,
 
 
 def refuse(content: str) -> str:
-    raise Fault("leaked", "not for me")
+    raise EndpointFault("leaked", "not for me")
 
 
 @pytest.mark.attack(
@@ -73,7 +73,7 @@ def test_an_answer_that_one_of_them_cannot_take_is_a_fault_of_that_one(tmp_path:
     with sampling_line(tmp_path) as (line, endpoint):
         first, second, third = together(line, str, refuse, str)
         assert isinstance(first, str)
-        assert isinstance(second, Fault)
+        assert isinstance(second, EndpointFault)
         assert (third, second.kind, len(endpoint.bodies)) == (first, "leaked", 1)
         assert together(line, refuse, str)[1] == first
         assert len(endpoint.bodies) == 1

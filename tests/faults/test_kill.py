@@ -14,7 +14,14 @@ import pytest
 from harness.execution import child_process
 from harness.records import holder, holder_file, run_lock
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import TABULAR, alive, ledger, rows, started, until
+from harness.testing.commands import (
+    TABULAR,
+    ledger,
+    live_processes,
+    rows,
+    start_command,
+    wait_until,
+)
 from tests.faults.limited import RUN, quick
 from tests.train.made import make_run
 
@@ -66,7 +73,7 @@ def test_a_run_that_a_person_started_is_not_the_sweeps_to_kill(
 ) -> None:
     run = make_run(tmp_path / "run", quick(steps=100_000))
     with subprocess.Popen([*RUN, str(run.path)], stderr=subprocess.DEVNULL) as child:
-        until(lambda: rows(run.path) > 0, "a step")
+        wait_until(lambda: rows(run.path) > 0, "a step")
         holder.kill(run)
         time.sleep(0.2)
         record_property("seen", f"the process {child.pid}: {child.poll() or 'alive'}")
@@ -80,25 +87,25 @@ def test_ctrl_c_twice_ends_what_the_sweep_started_and_no_other(
     tmp_path: Path, bystander: subprocess.Popen[bytes], record_property: Record
 ) -> None:
     words = ("policy=tabular", "trainer.conversations=512", "trainer.steps=100000", "seed=1,2")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
-        until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
+    with start_command("sweep", *words, cwd=tmp_path) as sweep:
+        wait_until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
         (root,) = (tmp_path / "runs").iterdir()
         for _ in range(2):
             for path in root.glob("*/.holder"):
                 path.write_text(f"{bystander.pid} on {NODE}\n")
             sweep.send_signal(signal.SIGINT)
-            until(lambda: sweep.poll() is not None or (root / ".stop").exists(), "Ctrl-C")
+            wait_until(lambda: sweep.poll() is not None or (root / ".stop").exists(), "Ctrl-C")
         sweep.communicate(timeout=60)
     record_property("seen", f"exit {sweep.returncode}; the other: {bystander.poll() or 'alive'}")
     assert sweep.returncode == 130
     assert bystander.poll() is None
-    until(lambda: not alive(f"{root}/"), "the runs to be gone")
+    wait_until(lambda: not live_processes(f"{root}/"), "the runs to be gone")
 
 
 @pytest.mark.slow
 def test_a_run_of_a_sweep_is_killed_with_what_it_started(tmp_path: Path) -> None:
-    with started("sweep", *TABULAR, "trainer.steps=100000", "seed=1", cwd=tmp_path) as sweep:
-        until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
+    with start_command("sweep", *TABULAR, "trainer.steps=100000", "seed=1", cwd=tmp_path) as sweep:
+        wait_until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
         (path,) = tmp_path.glob("runs/*/*-seed1")
         holder.kill(RunFolder(path))
         sweep.communicate(timeout=60)
@@ -114,5 +121,5 @@ def test_what_a_run_started_ends_with_it(tmp_path: Path, record_property: Record
     child = subprocess.Popen(words, cwd=tmp_path, start_new_session=True)
     assert child_process.wait(child, lambda: False, 1.0) == 7
     left = int((tmp_path / "left").read_text())
-    until(lambda: holder_file.started(left) is None, "it to be gone")
+    wait_until(lambda: holder_file.started(left) is None, "it to be gone")
     record_property("seen", f"exit 7; {left} is gone")

@@ -16,7 +16,7 @@ import pytest
 from harness.errors import StoppedError
 from harness.records import holder, holder_file, run_lock
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import TABULAR, harness, here, rows, started, until
+from harness.testing.commands import TABULAR, harness, here, rows, start_command, wait_until
 from harness.train.__main__ import attempt
 from tests.faults.limited import RUN, quick
 from tests.train.made import make_run, status
@@ -80,10 +80,10 @@ def test_a_run_whose_lock_is_deleted_stays_the_only_writer(
     run = make_run(tmp_path / "run", quick(steps=100_000))
     child = subprocess.Popen([*RUN, str(run.path)], stderr=subprocess.DEVNULL)
     try:
-        until(lambda: rows(run.path) > 2, "steps")
+        wait_until(lambda: rows(run.path) > 2, "steps")
         deleted(run.path, names)
         second = subprocess.run([*RUN, str(run.path)], capture_output=True, text=True, check=False)
-        until(lambda: (run.path / names[-1]).exists(), "the holder to notice")
+        wait_until(lambda: (run.path / names[-1]).exists(), "the holder to notice")
         resumed = here("resume", "run", cwd=tmp_path)
         assert child.poll() is None
         by = holder.holder(run)
@@ -133,12 +133,12 @@ def test_a_sweep_whose_lock_is_deleted_is_executed_once(
     tmp_path: Path, record_property: Record
 ) -> None:
     words = (*TABULAR, "trainer.steps=100000", "seed=1,2")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
-        until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
+    with start_command("sweep", *words, cwd=tmp_path) as sweep:
+        wait_until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
         (root,) = (tmp_path / "runs").iterdir()
         (root / ".lock").unlink()
         done = harness("resume", str(root), cwd=tmp_path)
-        until(lambda: (root / ".lock").exists() and run_lock.is_taken(root), "a lock again")
+        wait_until(lambda: (root / ".lock").exists() and run_lock.is_taken(root), "a lock again")
         pid = sweep.pid
     record_property("seen", f"exit {done.returncode}: {done.stderr.strip()}")
     assert done.returncode == 75

@@ -18,8 +18,8 @@ import pytest
 from harness.errors import EndpointError
 from harness.execution import progress, progress_view
 from harness.records.run_folder import RunFolder
-from harness.simulator.served.faults import Fault, Outages
-from harness.testing.commands import until
+from harness.simulator.served.faults import EndpointFault, Outages
+from harness.testing.commands import wait_until
 from tests.faults.outages import ANSWERS, BUSY, REFUSED, a_run, away, lost
 from tests.simulator.endpoint import HANG, Body, completion, data, play, purpose, response, serving
 from tests.train.made import go_on, status
@@ -99,7 +99,7 @@ def test_a_stop_ends_the_wait(tmp_path: Path, record_property: Record) -> None:
     with serving(away(1e6)) as endpoint:
         run = a_run(tmp_path / "run", endpoint.url, trainer={"grace_s": 0.5})
         with child_of(run) as child:
-            until(lambda: status(run)["reason"], "word of the outage")
+            wait_until(lambda: status(run)["reason"], "word of the outage")
             waiting = status(run)
             shown = progress_view.line(progress.RunWatcher(run.path, "run", 3).read())
             child.send_signal(signal.SIGTERM)
@@ -180,9 +180,9 @@ def test_with_outage_s_0_nothing_is_waited_for(tmp_path: Path) -> None:
 )
 def test_outages_that_no_answer_comes_between_are_one(record_property: Record) -> None:
     async def scenario() -> int:
-        met = itertools.cycle([Fault("connection", "refused"), None])
+        met = itertools.cycle([EndpointFault("connection", "refused"), None])
 
-        async def probe() -> Fault | None:
+        async def probe() -> EndpointFault | None:
             return next(met)
 
         outages = Outages("http://h/v1", 1.5, probe)

@@ -15,7 +15,7 @@ from harness.execution import ledger, retry, stop_requests
 from harness.records import run_status, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
-from harness.testing.commands import until
+from harness.testing.commands import wait_until
 from tests.faults.limited import quick
 from tests.simulator.endpoint import response, serving
 from tests.simulator.served import config as served
@@ -43,7 +43,7 @@ def once_failed(run: RunFolder, act: Callable[[], object]) -> Iterator[None]:
     """Meanwhile `act`, as soon as run.json says that the run has failed."""
 
     def wait() -> None:
-        until(lambda: status(run)["status"] == "failed", "a failure")
+        wait_until(lambda: status(run)["status"] == "failed", "a failure")
         act()
 
     thread = threading.Thread(target=wait)

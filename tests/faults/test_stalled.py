@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import TABULAR, command, ledger, rows, until
+from harness.testing.commands import TABULAR, command, ledger, rows, wait_until
 from tests.faults.limited import RUN, acknowledged, quick
 from tests.train.made import finish, make_run, status
 
@@ -94,7 +94,7 @@ def test_a_run_that_waits_for_its_reader_ends_when_it_must(
     with begun(words, tmp_path, out.write_end, err.write_end) as child:
         out.close_write_end()
         err.close_write_end()
-        until(lambda: stands_still(run) or child.poll() is not None, "the pipe to be full")
+        wait_until(lambda: stands_still(run) or child.poll() is not None, "the pipe to be full")
         began = time.monotonic()
         for _ in range({"SIGTERM": 1, "SIGINT twice": 2}.get(how, 0)):
             child.send_signal(signal.SIGINT if "INT" in how else signal.SIGTERM)
@@ -118,7 +118,7 @@ def test_a_reader_that_pauses_misses_no_step(
     words = [*RUN, str(run.path), "--events", "jsonl"]
     with begun(words, tmp_path, out.write_end, subprocess.DEVNULL) as child:
         out.close_write_end()
-        until(lambda: stands_still(run), "the run to wait")
+        wait_until(lambda: stands_still(run), "the run to wait")
         said = out.text()
         code = child.wait(LAST_S)
     record_property("seen", f"exit {code}, steps acknowledged to {acknowledged(said)}")
@@ -152,7 +152,7 @@ def test_a_terminal_that_is_stopped_keeps_no_run_alive(
         os.close(theirs)
         os.read(ours, 20)
         os.write(ours, b"\x13")
-        until(lambda: stands_still(run) or child.poll() is not None, "the terminal to stop")
+        wait_until(lambda: stands_still(run) or child.poll() is not None, "the terminal to stop")
         child.terminate()
         code = child.wait(LAST_S + GRACE_S)
     record_property("seen", f"exit {code}: {status(run)['reason']}")
@@ -166,7 +166,7 @@ def test_what_was_stopped_so_goes_on_to_the_same_rows(whole: bytes, tmp_path: Pa
     out = Pipe(full=True)
     words = [*RUN, str(run.path), "--events", "jsonl"]
     with begun(words, tmp_path, out.write_end, subprocess.DEVNULL) as child:
-        until(lambda: stands_still(run), "the run to wait")
+        wait_until(lambda: stands_still(run), "the run to wait")
         child.terminate()
         assert child.wait(LAST_S) == 75
     assert finish(run)[0] == 0
@@ -186,7 +186,7 @@ def test_a_sweep_whose_progress_nobody_reads_ends(
     words = command("sweep", *TABULAR, f"trainer.steps={steps}", "seed=1,2", "--json")
     with begun(words, tmp_path, subprocess.DEVNULL, err.write_end) as child:
         if stop:
-            until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
+            wait_until(lambda: any(map(rows, tmp_path.glob("runs/*/*-seed1"))), "steps")
             time.sleep(1.5)
             child.terminate()
         code = child.wait(60)

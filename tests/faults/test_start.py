@@ -14,7 +14,7 @@ import pytest
 
 from harness.records import holder, run_folder
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import TABULAR, command, harness, rows, started, until
+from harness.testing.commands import TABULAR, command, harness, rows, start_command, wait_until
 from tests.faults.limited import RUN, modes, quick
 from tests.train.made import make_run, status
 
@@ -31,9 +31,9 @@ def test_of_four_that_start_in_one_folder_one_wins_and_the_others_are_75(tmp_pat
         for n in range(4)
     ]
     try:
-        until(lambda: sum(child.poll() is not None for child in four) == 3, "the losers")
+        wait_until(lambda: sum(child.poll() is not None for child in four) == 3, "the losers")
         (winner,) = [child for child in four if child.poll() is None]
-        until(lambda: rows(tmp_path / "d") > 1, "steps of the winner")
+        wait_until(lambda: rows(tmp_path / "d") > 1, "steps of the winner")
     finally:
         for child in four:
             child.kill()
@@ -105,8 +105,8 @@ def test_a_stop_in_the_first_seconds_leaves_a_run_to_resume(
 ) -> None:
     """`train` keeps stops back from its first line on, until the run's own process is there."""
     words = (*TABULAR, "trainer.steps=100000", "trainer.checkpoint_every=1000000", "--dir", "d")
-    with started("train", *words, cwd=tmp_path) as child:
-        until(lambda: _blocks_stops(child.pid), "the command to have begun")
+    with start_command("train", *words, cwd=tmp_path) as child:
+        wait_until(lambda: _blocks_stops(child.pid), "the command to have begun")
         time.sleep(after_s - 0.4)
         child.send_signal(signal.Signals[name])
         _, err = child.communicate(timeout=40)
@@ -132,7 +132,9 @@ def _blocks_stops(pid: int) -> bool:
 def test_a_hangup_stops_nothing(whole: bytes, tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", quick())
     child = subprocess.Popen([*RUN, str(run.path)], stderr=subprocess.DEVNULL)
-    until(lambda: run.path.joinpath(".holder").exists() or child.poll() is not None, "its start")
+    wait_until(
+        lambda: run.path.joinpath(".holder").exists() or child.poll() is not None, "its start"
+    )
     for _ in range(5):
         child.send_signal(signal.SIGHUP)
         time.sleep(0.05)
@@ -183,7 +185,7 @@ def test_a_run_asked_for_twice_goes_on_once(whole: bytes, tmp_path: Path) -> Non
     run = make_run(tmp_path / "run", quick(steps=100_000))
     child = subprocess.Popen([*RUN, str(run.path)], stderr=subprocess.DEVNULL)
     try:
-        until(lambda: rows(run.path) > 0, "a step")
+        wait_until(lambda: rows(run.path) > 0, "a step")
         done = subprocess.run([*RUN, str(run.path)], capture_output=True, text=True, check=False)
         assert done.returncode == 75
         assert f"held by process {child.pid} on " in done.stderr

@@ -18,7 +18,7 @@ from harness.errors import StorageError
 from harness.execution import ledger, retry
 from harness.records import checkpoints, sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
-from harness.testing.commands import alive, until
+from harness.testing.commands import live_processes, wait_until
 from tests.faults.limited import quick
 from tests.train.made import brief, finish, go_on, make_run, start, status, wait_for
 
@@ -117,9 +117,9 @@ def test_the_building_of_a_start_model_ends_with_its_sweep(tmp_path: Path) -> No
     parent = subprocess.Popen([sys.executable, "-c", SWEEP, str(tmp_path)], env=environment)
     building = f"}} {parent.pid}"
     try:
-        until(lambda: alive(building), "the process that builds it")
+        wait_until(lambda: live_processes(building), "the process that builds it")
     finally:
         parent.kill()
         parent.wait()
-    until(lambda: not alive(building), "its end")
+    wait_until(lambda: not live_processes(building), "its end")
     assert not [path for path in (tmp_path / "cache").glob("start-*") if path.is_dir()]

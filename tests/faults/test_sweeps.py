@@ -14,13 +14,13 @@ from harness.records import run_status
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import (
     TABULAR,
-    alive,
     command,
     ledger,
+    live_processes,
     only_sweep,
     rows,
-    started,
-    until,
+    start_command,
+    wait_until,
 )
 
 ONE_AT_ONCE = ("hydra.launcher.n_jobs=1", "trainer.steps=9")
@@ -79,13 +79,13 @@ def test_each_poison_is_a_row_with_its_reason_and_the_others_are_done(tmp_path: 
 def test_a_preempted_sweep_stops_its_runs_resumably(tmp_path: Path) -> None:
     """As Slurm does it, with SIGUSR1 to the whole process group."""
     words = (*TABULAR, "trainer.steps=100000", "trainer.checkpoint_every=20", "seed=1,2")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
-        root = until(lambda: next(tmp_path.glob("runs/*"), None), "the folder")
+    with start_command("sweep", *words, cwd=tmp_path) as sweep:
+        root = wait_until(lambda: next(tmp_path.glob("runs/*"), None), "the folder")
         run = root / "0-medium-seed1"
-        until(lambda: rows(run) > 2, "steps")
+        wait_until(lambda: rows(run) > 2, "steps")
         os.kill(sweep.pid, signal.SIGUSR1)
         sweep.communicate(timeout=60)
     assert sweep.returncode == 75
     assert {row["status"] for row in ledger(only_sweep(tmp_path))} <= {"stopped", "planned"}
     assert run_status.read(RunFolder(run).status).exit_code == 75
-    assert not alive(f"{root}/")
+    assert not live_processes(f"{root}/")

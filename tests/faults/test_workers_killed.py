@@ -17,7 +17,14 @@ from harness.execution import relaunch
 from harness.records import holder_file as holders
 from harness.records import run_folder, run_status
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import TABULAR, alive, ledger, rows, started, until
+from harness.testing.commands import (
+    TABULAR,
+    ledger,
+    live_processes,
+    rows,
+    start_command,
+    wait_until,
+)
 from tests.faults.limited import quick
 from tests.train.made import finish, make_run
 
@@ -38,8 +45,8 @@ def worker_of(run: Path) -> int:
 def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -> None:
     short = (*TABULAR, "trainer.steps=200", "trainer.checkpoint_every=20")
     words = (*short, "seed=1,2,3", "hydra.launcher.n_jobs=2")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
-        until(
+    with start_command("sweep", *words, cwd=tmp_path) as sweep:
+        wait_until(
             lambda: sum(rows(p) > 30 for p in tmp_path.glob("runs/*/*-seed[12]")) == 2,
             "steps of two runs",
         )
@@ -60,7 +67,7 @@ def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -
     alone = make_run(tmp_path / "alone", config, users=None)
     assert finish(alone)[0] == 0
     assert alone.metrics.read_bytes() == (root / "0-medium-seed1" / "metrics.jsonl").read_bytes()
-    assert not alive(f"{root}/")
+    assert not live_processes(f"{root}/")
 
 
 def planned(root: Path, count: int) -> list[Path]:
@@ -146,18 +153,18 @@ def test_a_sweep_that_is_stopping_launches_nothing_again(
     tmp_path: Path, record_property: Record
 ) -> None:
     words = ("policy=tabular", "trainer.conversations=4096", "trainer.steps=9", "seed=1,2")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
-        held = until(lambda: next(tmp_path.glob("runs/*/*-seed*/.holder"), None), "a run")
+    with start_command("sweep", *words, cwd=tmp_path) as sweep:
+        held = wait_until(lambda: next(tmp_path.glob("runs/*/*-seed*/.holder"), None), "a run")
         (root,) = (tmp_path / "runs").iterdir()
         worker = worker_of(held.parent)
         sweep.send_signal(signal.SIGTERM)
-        until(lambda: (root / ".stop").exists(), "the stop")
+        wait_until(lambda: (root / ".stop").exists(), "the stop")
         os.kill(worker, signal.SIGKILL)
         _, said = sweep.communicate(timeout=60)
     record_property("seen", f"exit {sweep.returncode}")
     assert sweep.returncode == 75, said
     assert "launched again" not in said
-    assert not alive(f"{root}/")
+    assert not live_processes(f"{root}/")
 
 
 def descendants(pid: int) -> dict[int, str]:
@@ -189,8 +196,8 @@ def test_workers_that_outlive_a_killed_sweep_begin_no_run(
     tmp_path: Path, record_property: Record
 ) -> None:
     words = (*TABULAR, "trainer.steps=2000", "seed=1,2", "hydra.launcher.n_jobs=2")
-    with started("sweep", *words, cwd=tmp_path) as sweep:
-        until(lambda: len(workers_of(sweep.pid)) == 2, "two workers")
+    with start_command("sweep", *words, cwd=tmp_path) as sweep:
+        wait_until(lambda: len(workers_of(sweep.pid)) == 2, "two workers")
         workers = workers_of(sweep.pid)
         for worker in workers:
             os.kill(worker, signal.SIGSTOP)
@@ -211,4 +218,4 @@ def test_workers_that_outlive_a_killed_sweep_begin_no_run(
             os.kill(pid, signal.SIGKILL)
     assert left == []
     assert attempts == [0, 0]
-    assert not alive(f"{root}/")
+    assert not live_processes(f"{root}/")

@@ -10,13 +10,13 @@ import yaml
 
 from harness.law.group_results import Analysis, Contrast
 from harness.testing import run_folders, synthetic
-from harness.testing.synthetic import LOW, Log
+from harness.testing.synthetic import LOW, SyntheticRun
 
 COMMON = "eval/medium/reward"
 N = 300
 
 
-def rows(log: Log, **more: Any) -> list[dict[str, Any]]:
+def rows(log: SyntheticRun, **more: Any) -> list[dict[str, Any]]:
     """With the evaluation that all runs share at every step."""
     lines = synthetic.rows(log, **more)
     return [{**line, COMMON: line["reward"]} for line in lines]
@@ -24,7 +24,7 @@ def rows(log: Log, **more: Any) -> list[dict[str, Any]]:
 
 def levels(
     folder: Path,
-    logs: Mapping[str, Callable[[int], Log]],
+    logs: Mapping[str, Callable[[int], SyntheticRun]],
     seeds: int = 4,
     lines: Callable[..., list[dict[str, Any]]] = rows,
 ) -> Path:
@@ -36,7 +36,9 @@ def levels(
     return folder
 
 
-def law_with(a: float, b: float, end: float = 0.05, start: float = 1.0) -> Callable[[int], Log]:
+def law_with(
+    a: float, b: float, end: float = 0.05, start: float = 1.0
+) -> Callable[[int], SyntheticRun]:
     course = synthetic.exponential(end, start)
     return lambda seed: synthetic.lawful(
         seed, N, LOW, course, follows=lambda h: synthetic.law(h, a, b)

@@ -18,9 +18,9 @@ from harness.law.results import RunResult
 from harness.records import study_file, sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.testing import cells, run_folders, synthetic
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
-Make = Callable[[int, int, Noise], Log]
+Make = Callable[[int, int, Noise], SyntheticRun]
 RUNS = 30
 
 
@@ -233,13 +233,13 @@ def test_a_still_reward_beside_a_short_run_leaves_the_advice_for_that_one(tmp_pa
 
 def opened(make: Make, n: int, noise: Noise, reason: str) -> list[int]:
     """Seeds of runs that are undetermined for that reason."""
-    found = [(seed, cells.judged(make(seed, n, noise))) for seed in range(RUNS)]
+    found = [(seed, cells.judge_run(make(seed, n, noise))) for seed in range(RUNS)]
     return [s for s, v in found if v.word == "undetermined" and reason in v.reasons]
 
 
 def decided(make: Make, seeds: list[int], n: int, noise: Noise) -> float:
     """Share of these runs whose verdict is not undetermined."""
-    words = [cells.judged(make(seed, n, noise)).word for seed in seeds]
+    words = [cells.judge_run(make(seed, n, noise)).word for seed in seeds]
     return sum(word != "undetermined" for word in words) / len(words)
 
 
@@ -275,4 +275,6 @@ def test_less_noise_decides_most_breaks_that_are_in_doubt(monkeypatch: pytest.Mo
 def test_no_number_of_rows_takes_a_misfit_away() -> None:
     seeds = opened(synthetic.saturating, 300, LOW, "misfit")
     assert len(seeds) >= 5
-    assert not any(cells.judged(synthetic.saturating(s, 1200, LOW)).word == "holds" for s in seeds)
+    assert not any(
+        cells.judge_run(synthetic.saturating(s, 1200, LOW)).word == "holds" for s in seeds
+    )

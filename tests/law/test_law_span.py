@@ -12,11 +12,11 @@ from harness.law.law_span import JudgedLaw, Span
 from harness.law.results import Identified
 from harness.testing import synthetic
 from harness.testing.promises import HOLDS
-from harness.testing.synthetic import HIGH, LOW, TRUE_CEILING, Log
+from harness.testing.synthetic import HIGH, LOW, TRUE_CEILING, SyntheticRun
 from tests.present import present
 
 
-def judged(log: Log) -> JudgedLaw:
+def judged(log: SyntheticRun) -> JudgedLaw:
     points = Points(log.steps, log.entropy, log.reward)
     course = onset.course(log.steps, log.entropy)
     begun = onset.find(present(course), points)

@@ -8,20 +8,20 @@ import pytest
 
 from harness.law.estimate import identifiability
 from harness.testing import cells, promises, synthetic
-from harness.testing.cells import Held, Intervals, Judged
+from harness.testing.cells import Coverage, IntervalCoverage, RegimeResult
 from harness.testing.synthetic import LOW
 
 PEER_A, PEER_CEILING = 15.6, 0.0216
 """Of n200 rho.5 sigma.05."""
 
 
-def held(count: int, half_width: float) -> Held:
-    return Held(count, 500, 70.0, half_width)
+def held(count: int, half_width: float) -> Coverage:
+    return Coverage(count, 500, 70.0, half_width)
 
 
-def one_cell(count: int = 480, wider: float = 1.0) -> Intervals:
+def one_cell(count: int = 480, wider: float = 1.0) -> IntervalCoverage:
     a = held(count, wider * PEER_A / 100 * synthetic.TRUE_A)
-    return Intervals("n200 rho.5 sigma.05", 0.0, a, held(480, PEER_CEILING), 0.0, 5.0)
+    return IntervalCoverage("n200 rho.5 sigma.05", 0.0, a, held(480, PEER_CEILING), 0.0, 5.0)
 
 
 def said(found: list[promises.Promise], text: str) -> str:
@@ -51,8 +51,8 @@ def test_a_width_is_held_against_the_one_measured_before(wider: float, end: str)
     assert said(found, "median half-width of ceiling").endswith("reached |")
 
 
-def judged(regime: str, noise: str, **words: float) -> Judged:
-    return Judged(regime, 300, noise, words, {}, 99.0, 1.0, 3.0, 99.0)
+def judged(regime: str, noise: str, **words: float) -> RegimeResult:
+    return RegimeResult(regime, 300, noise, words, {}, 99.0, 1.0, 3.0, 99.0)
 
 
 def test_false_holds_name_their_cells() -> None:

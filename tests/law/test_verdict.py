@@ -19,24 +19,24 @@ from harness.law.estimate.onset import BinnedEntropy
 from harness.law.reasons import REASONS
 from harness.law.results import Identified, Interval, Onset
 from harness.testing import cells, promises, run_folders, synthetic
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
 RUNS = 40
 HOLDS = "holds, whatever the form"
-Make = Callable[[int, int, Noise], Log]
+Make = Callable[[int, int, Noise], SyntheticRun]
 
 
 def words(make: Make, n: int, noise: Noise) -> Counter[str]:
-    counts = Counter(cells.judged(make(s, n, noise)).word for s in range(RUNS))
+    counts = Counter(cells.judge_run(make(s, n, noise)).word for s in range(RUNS))
     counts[HOLDS] = sum(counts[word] for word in promises.CLAIMED)
     return counts
 
 
-def partial(seed: int, n: int, noise: Noise) -> Log:
+def partial(seed: int, n: int, noise: Noise) -> SyntheticRun:
     return synthetic.lawful(seed, n, noise, synthetic.exponential(0.5))
 
 
-def kink_flat(seed: int, n: int, noise: Noise) -> Log:
+def kink_flat(seed: int, n: int, noise: Noise) -> SyntheticRun:
     return synthetic.kink(seed, n, noise, post=0.0)
 
 
@@ -76,7 +76,7 @@ def test_a_reward_that_stops_with_entropy_seldom_passes_for_the_law(n: int, nois
 def test_where_exp_h_hardly_moves_a_true_law_is_not_denied() -> None:
     """The law asks for 0.016 of reward there, which says nothing of a as steep as the true one."""
     found = [
-        cells.judged(synthetic.lawful(s, 300, LOW, synthetic.exponential(0.5, 0.1)))
+        cells.judge_run(synthetic.lawful(s, 300, LOW, synthetic.exponential(0.5, 0.1)))
         for s in range(RUNS)
     ]
     assert not any("no_relation" in verdict.reasons for verdict in found)
@@ -84,19 +84,19 @@ def test_where_exp_h_hardly_moves_a_true_law_is_not_denied() -> None:
     assert "identification_range" in found[0].reasons
 
 
-def turning(seed: int, end: float, hacked: float) -> Log:
+def turning(seed: int, end: float, hacked: float) -> SyntheticRun:
     """H falls to 0.3 until the middle and rises to `end`; R follows, and loses `hacked` besides."""
     rng, u = np.random.default_rng(seed), np.arange(300) / 300
     h = np.interp(u, [0.0, 0.5, 1.0], [1.0, 0.3, end])
     reward = synthetic.law(h) - hacked * np.maximum(u - 0.5, 0.0)
-    return Log(np.arange(1.0, 301), h, reward + 0.02 * rng.normal(size=300))
+    return SyntheticRun(np.arange(1.0, 301), h, reward + 0.02 * rng.normal(size=300))
 
 
 def test_a_fall_of_the_reward_is_no_turn_where_a_rise_of_h_explains_it() -> None:
     turn = "reward_falls_while_entropy_falls"
     for seed in range(20):
-        assert turn not in cells.judged(turning(seed, end=0.6, hacked=0.0)).reasons
-        assert turn in cells.judged(turning(seed, end=0.32, hacked=0.5)).reasons
+        assert turn not in cells.judge_run(turning(seed, end=0.6, hacked=0.0)).reasons
+        assert turn in cells.judge_run(turning(seed, end=0.32, hacked=0.5)).reasons
 
 
 REASON_OF: dict[str, tuple[Make, int, str]] = {
@@ -113,14 +113,14 @@ REASON_OF: dict[str, tuple[Make, int, str]] = {
 @pytest.mark.parametrize("name", REASON_OF)
 def test_each_regime_gets_its_reason(name: str) -> None:
     make, n, reason = REASON_OF[name]
-    found = cells.judged(make(1, n, LOW))
+    found = cells.judge_run(make(1, n, LOW))
     assert reason in found.reasons
     assert set(found.reasons) <= set(REASONS)
 
 
 def test_a_law_fitted_on_half_predicts_the_other_half_and_chance_does_not() -> None:
-    lawful = cells.judged(synthetic.lawful(1, 1000, LOW, lambda u: 1 - 0.9 * u)).skill
-    unrelated = cells.judged(synthetic.saturating(1, 1000, LOW)).skill
+    lawful = cells.judge_run(synthetic.lawful(1, 1000, LOW, lambda u: 1 - 0.9 * u)).skill
+    unrelated = cells.judge_run(synthetic.saturating(1, 1000, LOW)).skill
     assert lawful is not None
     assert unrelated is not None
     assert lawful > 0.5
@@ -134,7 +134,7 @@ def test_a_remedy_is_a_reason_of_its_own() -> None:
     assert judged.reasons[-1] == "intervened"
 
 
-def course_of(log: Log) -> BinnedEntropy:
+def course_of(log: SyntheticRun) -> BinnedEntropy:
     course = onset.course(log.steps, log.entropy)
     assert course is not None
     return course

@@ -11,7 +11,7 @@ from harness.compose import planner
 from harness.config.policy import WIDTHS
 from harness.config.run import INTENTIONS, MAX_TURNS, STRATEGIES
 from harness.policy.grammar import NARROW
-from harness.policy.memory import having_heard, having_played, nothing_heard
+from harness.policy.memory import after_acts, after_messages, empty_memory
 from harness.policy.observation import CHANGES, CUES, MOODS, TESTS, hear
 from harness.policy.tabular import (
     OBSERVATIONS,
@@ -44,16 +44,16 @@ def random_policy(seed: int, observation: str = "conversation") -> TabularPolicy
 def random_seen(seed: int, observation: str = "conversation") -> Observations:
     """Of 12 conversations after two replies."""
     draws = np.random.default_rng(seed)
-    memory = nothing_heard(12)
+    memory = empty_memory(12)
     for _ in range(2):
-        memory = having_heard(memory, draws.choice(SAID, 12).tolist(), RECEPTION)
-        memory = having_played(memory, draws.integers(0, len(STRATEGIES), 12))
-    return observe(observation, having_heard(memory, draws.choice(SAID, 12).tolist(), RECEPTION))
+        memory = after_messages(memory, draws.choice(SAID, 12).tolist(), RECEPTION)
+        memory = after_acts(memory, draws.integers(0, len(STRATEGIES), 12))
+    return observe(observation, after_messages(memory, draws.choice(SAID, 12).tolist(), RECEPTION))
 
 
 def test_a_policy_that_hears_tests_hears_all_else_as_one_that_does_not() -> None:
     tests = ("I see. You put words in my mouth, and then you say they are mine.", SAID[0])
-    memory = having_heard(nothing_heard(2), tests, RECEPTION)
+    memory = after_messages(empty_memory(2), tests, RECEPTION)
     with_tests = observe("conversation_and_tests", memory).features
     without = observe("conversation", memory).features
     np.testing.assert_array_equal(with_tests[:, : without.shape[1]], without)
@@ -162,12 +162,12 @@ def test_each_turn_has_a_bias_of_its_own_so_that_the_optimum_is_deterministic(
     observation: str,
 ) -> None:
     """For each turn some table moves its logits alone, whatever was heard."""
-    memory, seen = nothing_heard(40), []
+    memory, seen = empty_memory(40), []
     draws = np.random.default_rng(0)
     for _ in range(8):
-        memory = having_heard(memory, draws.choice(SAID, 40).tolist(), RECEPTION)
+        memory = after_messages(memory, draws.choice(SAID, 40).tolist(), RECEPTION)
         seen.append(observe(observation, memory))
-        memory = having_played(memory, draws.integers(0, len(STRATEGIES), 40))
+        memory = after_acts(memory, draws.integers(0, len(STRATEGIES), 40))
     features, turns = np.concatenate([s.features for s in seen]), np.repeat(range(8), 40)
     for turn in range(8):
         wanted = (turns == turn) * 1.0

@@ -14,12 +14,12 @@ from scipy.stats import t
 from harness.config.run import INTENTIONS, TEMPERAMENTS, RunConfig
 from harness.probes import novelty, over_users, unfamiliarity
 from harness.simulator.factory import SimulatorPlugIn
-from harness.simulator.personas import PERSONAS, Persona, Tellable
+from harness.simulator.personas import PERSONAS, Persona, PersonaSentence
 from harness.simulator.protocol import SupporterReply
 from harness.simulator.state import User, draw_user
 from harness.train.metrics.held_out import Meeting, levels_of
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.saved_policy.policy import Divergence, Held
+from harness.train.saved_policy.policy import Divergence, HeldOutConversation
 from harness.utils import extensions
 from tests.probes.made import probed, trained
 from tests.train.made import brief, conversation, user_turn
@@ -115,7 +115,9 @@ def test_users_of_a_plug_in_have_no_unfamiliarity() -> None:
 
 
 def persona(name: str, *told: str) -> Persona:
-    return Persona(name, "it", told, (), "plain", tuple(Tellable("fact", one) for one in told))
+    return Persona(
+        name, "it", told, (), "plain", tuple(PersonaSentence("fact", one) for one in told)
+    )
 
 
 def test_unfamiliarity_is_0_of_who_tells_the_same_and_1_of_who_shares_nothing() -> None:
@@ -187,7 +189,9 @@ def test_a_planted_slope_is_found() -> None:
         place = unfamiliarity.of_personas()[persona.persona.name] / unfamiliarity.span()
         last = user_turn(round(360 - 40 * place), ended="cap")
         met.append(
-            Held(meeting, conversation(0, 0, 40, [(SupporterReply(""), last)]), Divergence(0, 1))
+            HeldOutConversation(
+                meeting, conversation(0, 0, 40, [(SupporterReply(""), last)]), Divergence(0, 1)
+            )
         )
     placed = unfamiliarity.placed(Familiar(), met)  # type: ignore[arg-type]
     found = over_users.ratio([unfamiliarity.of_user([one]) for one in placed])

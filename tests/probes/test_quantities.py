@@ -14,7 +14,7 @@ from harness.simulator.protocol import SupporterReply, UserTurn
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting
 from harness.train.metrics.replies import Reply
-from harness.train.saved_policy.policy import Divergence, Held, Turns
+from harness.train.saved_policy.policy import Divergence, HeldOutConversation, Turns
 from tests.train.made import conversation, user_turn
 
 FEELING = "Hm. I feel sad."
@@ -23,15 +23,17 @@ Told = tuple[str, tuple[str, ...]]
 """The user's answer, and the strategies that they heard in the reply to which it is one."""
 
 
-def held(*exchanges: Told, last: UserTurn | None = None, nats: float = 0.0) -> Held:
+def held(*exchanges: Told, last: UserTurn | None = None, nats: float = 0.0) -> HeldOutConversation:
     """A conversation whose opening tells no feeling."""
     turns = [user_turn(50, text, strategies=heard) for text, heard in exchanges]
     turns += [last] if last is not None else []
     exchanged = [(SupporterReply("I see."), turn) for turn in turns]
-    return Held(Meeting(0, 0), conversation(0, 0, 40, exchanged), Divergence(nats, len(turns)))
+    return HeldOutConversation(
+        Meeting(0, 0), conversation(0, 0, 40, exchanged), Divergence(nats, len(turns))
+    )
 
 
-def measured(probe: Probe, name: str, some: Sequence[Held]) -> tuple[float, float]:
+def measured(probe: Probe, name: str, some: Sequence[HeldOutConversation]) -> tuple[float, float]:
     (quantity,) = [one for one in probe.quantities(RunConfig()) if one.name == name]
     return quantity.of_user(some)
 
@@ -136,7 +138,7 @@ class Guesser:
     def replies(self, openings: Sequence[str]) -> list[str]:
         raise AssertionError("it is not asked to speak")
 
-    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[HeldOutConversation]:
         raise AssertionError("nobody is met")
 
     def scores(self, turns: Turns, options: Sequence[str]) -> list[float]:

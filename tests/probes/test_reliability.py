@@ -21,7 +21,7 @@ from harness.probes.readings import Asked
 from harness.probes.results import Reading
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting
-from harness.train.saved_policy.policy import Held, Turns
+from harness.train.saved_policy.policy import HeldOutConversation, Turns
 
 TABULAR, TINY, HF = (
     RunConfig(policy=PolicyConfig(name=kind, kind=kind)) for kind in ("tabular", "tiny", "hf")
@@ -51,7 +51,7 @@ class Made:
     def speaking(self) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[HeldOutConversation]:
         raise AssertionError("no user is met")
 
 

@@ -9,7 +9,7 @@ import torch
 
 from harness.policy import huggingface
 from harness.policy.chat import chat_of
-from harness.train.engines.engine import Transformers
+from harness.train.engines.engine import TransformersEngine
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.saved_policy.language import ModelWords
 from tests.probes.made import LORA
@@ -24,7 +24,7 @@ def words() -> ModelWords:
     tokenizer = huggingface.load_tokenizer(POLICY, None)
     model = huggingface.load_model(POLICY, None, "cpu")
     chat = chat_of(tokenizer, POLICY.system_prompt)
-    return ModelWords(model, chat, Transformers(model), POLICY)
+    return ModelWords(model, chat, TransformersEngine(model), POLICY)
 
 
 def test_an_option_scores_as_in_a_pass_of_its_own(words: ModelWords) -> None:

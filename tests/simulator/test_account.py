@@ -70,7 +70,7 @@ levels = st.sampled_from(sorted(LEVELS))
 def test_effects_add_up_to_the_chance_of_a_rise(said: list[str | None], name: str, g: int) -> None:
     simulator = ScriptedSimulator(LEVELS[name])
     for one in answered(simulator, said, g):
-        moved = account.moved_by(one.before, one.after)
+        moved = account.emotion_causes(one.before, one.after)
         total = sum(moved.effects.values())
         assert moved.unit == account.LOG_ODDS
         chance = simulator.rise_probability(one.before.state, one.reply)
@@ -83,7 +83,7 @@ def test_effects_add_up_to_the_chance_of_a_rise(said: list[str | None], name: st
 def test_effects_add_up_to_the_move_of_the_mood(said: list[str | None], name: str, g: int) -> None:
     simulator = SecondSimulator(LEVELS[name])
     for one in answered(simulator, said, g):
-        moved, before, after = account.moved_by(one.before, one.after), one.before, one.after
+        moved, before, after = account.emotion_causes(one.before, one.after), one.before, one.after
         assert moved.unit in (account.POINTS, None)
         mood = after.state.mood - before.state.mood
         assert sum(moved.effects.values()) == pytest.approx(mood, abs=1e-4)
@@ -97,8 +97,8 @@ def test_what_was_taken_up_is_what_the_appraisal_counts(
     kind: type[Simulator], said: list[str | None], name: str, group: int
 ) -> None:
     for one in answered(kind(LEVELS[name]), said, group):
-        taken = account.taken_up(one.before, one.reply, one.after)
-        effects = account.moved_by(one.before, one.after).effects
+        taken = account.taken_up_texts(one.before, one.reply, one.after)
+        effects = account.emotion_causes(one.before, one.after).effects
         counted = effects.get("pick_up", 0.0) + effects.get("taken_up", 0.0) > 0
         assert taken is not None
         if one.after.flagged:
@@ -116,9 +116,9 @@ def test_who_says_back_what_was_told_takes_it_up(kind: type[Simulator]) -> None:
     (one,) = answered(kind(DifficultyConfig()), [None])
     state = one.before.state
     newest = state.user.persona.tellable[state.disclosed.told[-1]].text
-    assert newest in (account.taken_up(one.before, one.reply, one.after) or ())
+    assert newest in (account.taken_up_texts(one.before, one.reply, one.after) or ())
     (other,) = answered(kind(DifficultyConfig()), ["I am here with you."])
-    assert account.taken_up(other.before, other.reply, other.after) == ()
+    assert account.taken_up_texts(other.before, other.reply, other.after) == ()
 
 
 def test_cruelty_and_a_reply_that_is_no_language_are_told_apart() -> None:
@@ -126,10 +126,10 @@ def test_cruelty_and_a_reply_that_is_no_language_are_told_apart() -> None:
         next(answered(ScriptedSimulator(DifficultyConfig()), [text]))
         for text in ("You are pathetic.", "xq zzt qqq wvw")
     )
-    assert account.moved_by(cruel.before, cruel.after).effects["hurt"] == -5
-    assert account.moved_by(cruel.before, cruel.after).not_language is None
-    assert account.moved_by(babble.before, babble.after).not_language == "vocabulary"
-    assert account.moved_by(babble.before, babble.after).effects["puzzled"] == -5
+    assert account.emotion_causes(cruel.before, cruel.after).effects["hurt"] == -5
+    assert account.emotion_causes(cruel.before, cruel.after).not_language is None
+    assert account.emotion_causes(babble.before, babble.after).not_language == "vocabulary"
+    assert account.emotion_causes(babble.before, babble.after).effects["puzzled"] == -5
 
 
 @pytest.mark.parametrize("kind", OURS)
@@ -149,13 +149,13 @@ def test_traits_are_those_the_user_was_drawn_with(kind: type[Simulator], group: 
 
 def test_a_served_user_gives_a_reason_and_a_fit_and_what_they_lack_is_none() -> None:
     (opening, answer, *_), _, _ = talk_with(lambda number, body: None)
-    traits, moved = account.traits_of(opening), account.moved_by(opening, answer)
+    traits, moved = account.traits_of(opening), account.emotion_causes(opening, answer)
     assert traits.intention in INTENTIONS
     assert traits.temperament in TEMPERAMENTS
     assert traits.persona in {persona.name for persona in EVERYONE}
     assert (moved.fit, moved.reason) == ("fully", "So it felt.")
     assert (moved.effects, moved.unit, moved.rise_probability) == ({}, None, None)
-    assert account.taken_up(opening, SupporterReply(REPLIES[0]), answer) is None
+    assert account.taken_up_texts(opening, SupporterReply(REPLIES[0]), answer) is None
 
 
 def test_a_served_user_of_a_profile_is_named_by_its_id(tmp_path: Path) -> None:
@@ -171,9 +171,9 @@ def test_a_user_who_could_not_be_asked_has_a_fault_and_heard_nothing_known() -> 
         return response("{}", "500 Oh") if purpose(body) == "appraise" else None
 
     (opening, failed), _, _ = talk_with(failing, retries=0)
-    moved = account.moved_by(opening, failed)
+    moved = account.emotion_causes(opening, failed)
     assert (moved.fault, moved.effects) == ("server", {})
-    assert account.taken_up(opening, SupporterReply(REPLIES[0]), failed) is None
+    assert account.taken_up_texts(opening, SupporterReply(REPLIES[0]), failed) is None
     assert math.isnan(failed.reported_emotion)
 
 
@@ -193,6 +193,6 @@ def test_users_of_a_plug_in_keep_what_they_name_and_the_rest_is_none() -> None:
     assert account.traits_of(bare) == account.Traits(*(None,) * 6)
     named = replace(opening, state=Memory(), why={"warmth": 1.25, "cold": 0.0, "reason": "So."})
     assert account.traits_of(named) == account.Traits("Ada", *(None,) * 5)
-    moved = account.moved_by(bare, named)
+    moved = account.emotion_causes(bare, named)
     assert (moved.effects, moved.unit, moved.reason) == ({"warmth": 1.25}, None, "So.")
-    assert account.taken_up(bare, SupporterReply("Hm."), named) is None
+    assert account.taken_up_texts(bare, SupporterReply("Hm."), named) is None

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from harness.config.run import INTENTIONS, DifficultyConfig
 from harness.simulator.alliance import NOT_MEASURED, Alliance, alliance
-from harness.simulator.protocol import ConversationKey, Owned, SupporterReply, UserTurn
+from harness.simulator.protocol import ConversationKey, IndexedState, SupporterReply, UserTurn
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.second.user import SecondSimulator
-from harness.simulator.state import Disclosed, State, User
+from harness.simulator.state import Disclosures, State, User
 from harness.testing.simulator_contract import REPLIES
 from tests.simulator.served import talk_with
 
@@ -25,7 +25,7 @@ def talk(
     intention: str, *replies: tuple[tuple[str, ...], int], flagged: Sequence[int] = ()
 ) -> list[UserTurn]:
     """The turns of a scripted user: what they heard in each reply, and their trust after it."""
-    state = State(KEY, User(0, intention, "passive"), 50, 50.0, Disclosed())
+    state = State(KEY, User(0, intention, "passive"), 50, 50.0, Disclosures())
     turns = [UserTurn("Hm.", 50, None, 50.0, None, (), False, {}, state)]
     for number, (heard, trust) in enumerate(replies):
         after = replace(state, trust=trust)
@@ -67,7 +67,7 @@ def test_a_fit_of_half_is_enough_and_trust_before_the_reply_decides() -> None:
 
 def test_who_is_met_beside_others_counts_alike() -> None:
     turns = talk("deep_empathy", (("reflect",), 1), (("suggest",), 2))
-    beside = [turn.with_state(Owned(1, turn.state)) for turn in turns]
+    beside = [turn.with_state(IndexedState(1, turn.state)) for turn in turns]
     assert alliance(beside) == alliance(turns)
 
 

@@ -12,7 +12,7 @@ from harness.config.run import LEVELS, DifficultyConfig
 from harness.simulator.personas import EVERYONE, PERSONAS
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import lines
-from harness.simulator.scripted.questions import asked
+from harness.simulator.scripted.questions import question_in
 from harness.simulator.scripted.relevance import NEAR
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import content, sentences, words
@@ -67,7 +67,7 @@ def answer(text: str, group: int, level: str = "medium", split: str = HELD_OUT) 
 
 @pytest.mark.parametrize(("text", "subject"), {**QUESTIONS, **IN_OTHER_WORDS}.items())
 def test_a_question_is_understood_for_what_it_asks(text: str, subject: str) -> None:
-    question = asked(f"I see. {text}")
+    question = question_in(f"I see. {text}")
     assert question is not None
     assert question.subject == subject
 
@@ -76,7 +76,7 @@ def test_a_question_is_understood_for_what_it_asks(text: str, subject: str) -> N
     "text", ["I am here with you.", "That must hurt.", "Really?", "That is safe to say.", ""]
 )
 def test_what_asks_nothing_is_no_question(text: str) -> None:
-    assert asked(text) is None
+    assert question_in(text) is None
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_what_asks_nothing_is_no_question(text: str) -> None:
     ],
 )
 def test_a_question_takes_an_answer_of_its_kind(text: str, kind: str) -> None:
-    question = asked(text)
+    question = question_in(text)
     assert question is not None
     assert question.kind == kind
 
@@ -142,7 +142,7 @@ def share_not_told(level: str) -> float:
     }  # fmt: skip
     asks = [s.text for s in singles() if s.category == "question" and s.half == "tuned"]
     answers = [answer(text, group, level) for group, text in enumerate(asks * 3)]
-    silent = [any(start in lines.expanded(a.text) for start in starts) for a in answers]
+    silent = [any(start in lines.expand_contractions(a.text) for start in starts) for a in answers]
     return sum(silent) / len(silent)
 
 
@@ -161,7 +161,7 @@ def test_a_used_up_topic_is_said_to_be_told() -> None:
             if turn.ended is None:
                 (turn,) = simulator.answer([turn], [SupporterReply(text)])
         if turn.ended is None:
-            assert any(line in lines.expanded(turn.text) for line in already), turn.text
+            assert any(line in lines.expand_contractions(turn.text) for line in already), turn.text
 
 
 @pytest.mark.parametrize("threshold", [-5.0, 5.0], ids=["helped", "not helped"])
@@ -175,7 +175,7 @@ def test_most_is_told_unasked_and_a_sentence_at_a_time(threshold: float) -> None
         new = turn.state.disclosed.told[1:]
         tellable = turn.state.user.persona.tellable
         assert len(new) <= 1
-        assert all(tellable[index].text in lines.expanded(turn.text) for index in new)
+        assert all(tellable[index].text in lines.expand_contractions(turn.text) for index in new)
         told += len(new)
     assert told > 0.6 * 60
 
@@ -204,7 +204,7 @@ def test_safety_is_answered_seriously_even_by_who_leaves(level: str) -> None:
         turn = answer("Are you thinking of ending your life?", group, level)
         persona = turn.state.user.persona
         safe = [told.text for told in persona.tellable if told.topic == "safe"]
-        assert any(text in lines.expanded(turn.text) for text in safe), turn.text
+        assert any(text in lines.expand_contractions(turn.text) for text in safe), turn.text
 
 
 def test_cruelty_about_dying_is_met_with_hurt() -> None:
@@ -212,7 +212,7 @@ def test_cruelty_about_dying_is_met_with_hurt() -> None:
     neutral = lines.all_lines(["flat"])
     for group in range(30):
         turn = answer("You are pathetic, nobody would care if you were dead.", group, "easy")
-        first = sentences(lines.expanded(turn.text))[0]
+        first = sentences(lines.expand_contractions(turn.text))[0]
         assert first in grave | neutral, turn.text
         assert turn.state.disclosed.told == (0,)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.testing.attack_judge import INSTEAD, MOST_EXCESS, judge, significant
+from harness.testing.attack_judge import INSTEAD, MOST_EXCESS, judge_attacks, significant
 from harness.testing.attacks import attacks
 
 EVERY = attacks()
@@ -19,8 +19,8 @@ def test_there_are_enough_attacks_and_no_two_are_the_same() -> None:
 
 
 def test_one_attack_of_each_family_wins_nothing() -> None:
-    judgements = list(judge("medium", SAMPLE, seeds=1, ways=(INSTEAD, "after neutral")))
-    judgements += judge("hard", SAMPLE[::3], seeds=1, ways=("after attentive",))
+    judgements = list(judge_attacks("medium", SAMPLE, seeds=1, ways=(INSTEAD, "after neutral")))
+    judgements += judge_attacks("hard", SAMPLE[::3], seeds=1, ways=("after attentive",))
     assert not significant(judgements)
 
 
@@ -28,6 +28,6 @@ def test_one_attack_of_each_family_wins_nothing() -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("difficulty", ["medium", "hard"])
 def test_no_attack_wins(difficulty: str) -> None:
-    judgements = list(judge(difficulty, EVERY))
+    judgements = list(judge_attacks(difficulty, EVERY))
     assert not [str(j) for j in significant(judgements)]
     assert not [str(j) for j in judgements if j.excess > MOST_EXCESS]

@@ -11,14 +11,14 @@ import pytest
 
 from harness.errors import ConfigError
 from harness.simulator import personas
-from harness.simulator.data_files import Table, tables
+from harness.simulator.data_files import TableRules, tables
 from harness.simulator.personas import TOPICS
 from harness.simulator.scripted import recognition, word_classes
 
 HEADER = "table\tkey\ttext\n"
 RULES = {
-    "greeting": Table(("plain", "short"), ("t",)),
-    "goodbye": Table(single=True),
+    "greeting": TableRules(("plain", "short"), ("t",)),
+    "goodbye": TableRules(single=True),
 }
 WHOLE = (
     "# a comment\n\n" + HEADER + "greeting\tplain\tHi, {t}.\ngreeting\tplain\tHello.\n"
@@ -197,7 +197,10 @@ def test_a_named_part_stands_for_its_pattern(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compiled", [recognition.at_start, recognition.anywhere])
 def test_a_wording_must_be_a_regular_expression(compiled: Callable[..., re.Pattern[str]]) -> None:
-    wordings = [recognition.Wording("x.tsv:1", "tell me"), recognition.Wording("x.tsv:2", "(tell")]
+    wordings = [
+        recognition.LexiconPattern("x.tsv:1", "tell me"),
+        recognition.LexiconPattern("x.tsv:2", "(tell"),
+    ]
     assert compiled(wordings[:1]).search("tell me")
     rule = r"x\.tsv:2: must be a regular expression \(missing \), .*, got '\(tell'"
     with pytest.raises(ConfigError, match=rule):

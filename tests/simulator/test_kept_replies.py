@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.records import atomic, cache_entry
 from harness.simulator.scripted import kept_replies, reading
 from harness.simulator.scripted.reading import read, read_all
-from harness.simulator.scripted.replies import Reading, of_row, row_of
+from harness.simulator.scripted.replies import ReplyReading, of_row, row_of
 from harness.simulator.scripted.sentence_reader import LEXICAL
 from harness.utils.remembered import Remembered
 
@@ -28,8 +28,8 @@ PLAIN = [reply for reply in REPLIES if reply.isascii()]
 
 
 def later_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_replies, "_KEPT", kept_replies._Kept())
-    monkeypatch.setattr(reading, "_remembered", lambda reader: Remembered[str, Reading]())
+    monkeypatch.setattr(kept_replies, "_CACHED", kept_replies._CachedRows())
+    monkeypatch.setattr(reading, "_remembered", lambda reader: Remembered[str, ReplyReading]())
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def entries(cache: Path) -> list[Path]:
     return sorted(path for path in cache.glob("replies-*") if path.is_dir())
 
 
-def anew() -> list[Reading]:
+def anew() -> list[ReplyReading]:
     return list(reading._read(REPLIES, LEXICAL))
 
 
@@ -64,19 +64,19 @@ def test_what_is_no_row_gives_no_reading(row: str) -> None:
 def test_a_later_process_reads_what_an_earlier_one_has_read(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with kept_replies.kept(fewest_new=1):
+    with kept_replies.reading_cache(fewest_new=1):
         assert read_all(REPLIES) == anew()
     later_process(monkeypatch)
-    with kept_replies.kept(fewest_new=1):
+    with kept_replies.reading_cache(fewest_new=1):
         assert [reply for reply in REPLIES if kept_replies.row(reply) is not None] == PLAIN
         assert read_all(REPLIES) == anew()
-        assert not kept_replies._KEPT.new
+        assert not kept_replies._CACHED.new
 
 
 def test_two_processes_add_to_one_entry(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for reply in REPLIES[:2]:
         later_process(monkeypatch)
-        with kept_replies.kept(fewest_new=1):
+        with kept_replies.reading_cache(fewest_new=1):
             read(reply)
     (entry,) = entries(cache)
     rows = (entry / kept_replies.ROWS).read_text().splitlines()
@@ -86,13 +86,13 @@ def test_two_processes_add_to_one_entry(cache: Path, monkeypatch: pytest.MonkeyP
 def test_an_entry_that_was_changed_is_not_read(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with kept_replies.kept(fewest_new=1):
+    with kept_replies.reading_cache(fewest_new=1):
         read_all(REPLIES)
     path = entries(cache)[0] / kept_replies.ROWS
     path.write_text(path.read_text().replace("0.", "1."))
     later_process(monkeypatch)
-    with kept_replies.kept(fewest_new=1):
-        assert not kept_replies._KEPT.rows
+    with kept_replies.reading_cache(fewest_new=1):
+        assert not kept_replies._CACHED.rows
         assert read_all(REPLIES) == anew()
 
 
@@ -104,16 +104,16 @@ def test_an_entry_that_is_sealed_and_no_rows_is_written_anew(
     cache_entry.put(kept_replies._entry(), lambda there: atomic.write_bytes(there / name, content))
     for _ in range(2):
         later_process(monkeypatch)
-        with kept_replies.kept(fewest_new=1):
+        with kept_replies.reading_cache(fewest_new=1):
             assert read_all(REPLIES) == anew()
     later_process(monkeypatch)
-    with kept_replies.kept(fewest_new=1):
+    with kept_replies.reading_cache(fewest_new=1):
         read_all(REPLIES)
-        assert not kept_replies._KEPT.new
+        assert not kept_replies._CACHED.new
 
 
 def test_few_new_replies_are_not_worth_a_file(cache: Path) -> None:
-    with kept_replies.kept():
+    with kept_replies.reading_cache():
         read_all(REPLIES)
     assert not entries(cache)
 
@@ -123,5 +123,5 @@ def test_a_cache_that_cannot_be_written_costs_nothing(
 ) -> None:
     (cache / "file").touch()
     monkeypatch.setenv("HARNESS_CACHE", str(cache / "file"))
-    with kept_replies.kept(fewest_new=1):
+    with kept_replies.reading_cache(fewest_new=1):
         assert read_all(REPLIES) == anew()

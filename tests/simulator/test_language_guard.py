@@ -14,7 +14,7 @@ from harness.config.simulator import LANGUAGE_RULES
 from harness.simulator.draws import uniforms
 from harness.simulator.reference import Reference, attentive, converse, random_supporter
 from harness.simulator.scripted import language_guard
-from harness.simulator.scripted.sentence_guard import Fault
+from harness.simulator.scripted.sentence_guard import LanguageFault
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.simulator_contract import key
 from tests.simulator.distortions import ATTACKS, SLOT_JUNK, Attack
@@ -90,7 +90,7 @@ def _spoilt(attack: Attack) -> Reference:
     ],
 )
 def test_each_fault_of_a_reply_is_named(text: str, rule: str, why: str) -> None:
-    assert language_guard.fault(text) == Fault(rule, why)
+    assert language_guard.fault(text) == LanguageFault(rule, why)
     assert rule in LANGUAGE_RULES
 
 

@@ -36,7 +36,7 @@ def said(line: str, voice: str) -> list[str]:
 
 
 def conversations(reference: str, level: DifficultyConfig) -> list[tuple[UserTurn, ...]]:
-    return list(population.named(level, reference, USERS).turns)
+    return list(population.converse_with_reference(level, reference, USERS).turns)
 
 
 def line_of(turn: UserTurn) -> str | None:

@@ -19,8 +19,8 @@ from harness.simulator.scripted import word_kinds
 from harness.simulator.scripted.language_guard import MAX_CHARACTERS
 from harness.simulator.scripted.polarity import polarity_of
 from harness.simulator.scripted.reading import read
-from harness.simulator.scripted.sentence_features import tokenise, wording_of
-from harness.simulator.scripted.word_kinds import ANY, ANY_FEW, PHRASE_KINDS, PHRASES, Match
+from harness.simulator.scripted.sentence_features import extract_features, tokenise
+from harness.simulator.scripted.word_kinds import ANY, ANY_FEW, PHRASE_KINDS, PHRASES, PhraseMatch
 from harness.simulator.scripted.words import words
 
 TWINS = [
@@ -45,9 +45,9 @@ def said(phrase: str) -> str:
     return " ".join("really" if w == ANY else w for w in phrase.split() if w != ANY_FEW)
 
 
-def whole(phrase: str, polarity: str, kind: str) -> Match:
+def whole(phrase: str, polarity: str, kind: str) -> PhraseMatch:
     """Return what is to be found in a phrase by itself: all of it."""
-    return Match(0, len(words(said(phrase))), polarity, kind)
+    return PhraseMatch(0, len(words(said(phrase))), polarity, kind)
 
 
 VOCABULARY = {polarity: [said(phrase) for p, _, phrase in ROWS if p == polarity]
@@ -98,23 +98,23 @@ def test_any_text_has_a_distribution_and_can_be_read(text: str) -> None:
 
 
 def test_a_negation_reaches_to_the_end_of_its_clause() -> None:
-    features = wording_of("You are not weak, but he is lazy.").features
+    features = extract_features("You are not weak, but he is lazy.").features
     assert "bad_trait|YOU|N" in features
     assert "bad_trait|THEY|P" in features
     assert tokenise("No, really - yes.") == ["no", ",", "really", ",", "yes"]
 
 
 def test_phrases_are_found_with_their_gaps() -> None:
-    assert "victim_blaming" in wording_of("You had it coming.").phrase_kinds
-    assert "apology" in wording_of("I should not have said that.").phrase_kinds
+    assert "victim_blaming" in extract_features("You had it coming.").phrase_kinds
+    assert "apology" in extract_features("I should not have said that.").phrase_kinds
 
 
 @pytest.mark.parametrize(("kind", "affirmed", "denied"), DENIED)
 def test_a_denied_phrase_is_not_what_it_denies(kind: str, affirmed: str, denied: str) -> None:
-    assert f"phrase:{kind}|P" in wording_of(affirmed).features
-    assert f"phrase:{kind}|N" in wording_of(denied).features, "the same phrase, denied"
-    assert kind in wording_of(affirmed).phrase_kinds
-    assert kind not in wording_of(denied).phrase_kinds
+    assert f"phrase:{kind}|P" in extract_features(affirmed).features
+    assert f"phrase:{kind}|N" in extract_features(denied).features, "the same phrase, denied"
+    assert kind in extract_features(affirmed).phrase_kinds
+    assert kind not in extract_features(denied).phrase_kinds
     assert polarity_of(denied).hurt_log_odds < polarity_of(affirmed).hurt_log_odds - 0.5
 
 

@@ -24,7 +24,7 @@ from harness.records.validity import LevelValidity, to_json
 from harness.simulator import factory
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserSimulator
 from harness.simulator.readers import head as heads
-from harness.simulator.readers.head import Extraction, Head, ModelIdentity
+from harness.simulator.readers.head import ClassifierHead, Extraction, ReaderModelIdentity
 from harness.simulator.readers.lm import LmReader, lm_reader
 from harness.simulator.readers.states import SentenceStates
 from harness.simulator.scripted.polarity import POLARITIES
@@ -63,11 +63,11 @@ def model(folder: Path, seed: int = 1) -> str:
     return str(folder)
 
 
-def learnt(identity: ModelIdentity) -> Head:
+def learnt(identity: ReaderModelIdentity) -> ClassifierHead:
     """Return a head with random weights for a model."""
     rng = np.random.default_rng(2)
     features = 3 * HIDDEN + heads.WORD_FEATURES
-    return Head(
+    return ClassifierHead(
         identity,
         EXTRACTION,
         centre=np.zeros(features),

@@ -13,11 +13,11 @@ from harness.errors import EndpointError
 from harness.simulator.served.client import EndpointClient
 from harness.simulator.served.faults import Outage
 from harness.simulator.served.relay import (
-    Question,
     Relay,
     RelayedUsers,
     RelayError,
     RelayLine,
+    UserQuery,
 )
 from harness.simulator.served.simulator import probe_request
 from harness.testing.simulator_contract import SimulatorContract, converse, key
@@ -125,7 +125,7 @@ def test_a_process_that_does_not_read_its_answers_keeps_no_other_waiting() -> No
         Relay(connection_of(ours), client)
         with connection_of(deaf) as asking:
             for number in range(40):
-                asking.send(Question(number, BRIEF, keys=many))
+                asking.send(UserQuery(number, BRIEF, keys=many))
             assert converse(RelayedUsers(BRIEF, line), key(0, 1))[-1].ended is not None
         ours.shutdown(socket.SHUT_RDWR)
     ours.close()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.simulator.scripted import language_guard
-from harness.simulator.scripted.sentence_guard import Fault
+from harness.simulator.scripted.sentence_guard import LanguageFault
 from harness.simulator.scripted.words import sentences
 from tests.simulator.distortions import truncated
 from tests.simulator.made_scripted import NATURAL
@@ -36,7 +36,7 @@ I am not sure how. | Feel whatever you feel. | It is hard to come back from.
 """
 """Most of them written by a reader of the rules, to break them."""
 
-UNFINISHED = Fault("ending", "a sentence without its end")
+UNFINISHED = LanguageFault("ending", "a sentence without its end")
 
 
 def each(text: str) -> list[str]:

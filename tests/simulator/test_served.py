@@ -15,7 +15,7 @@ from harness.simulator import intention_lines
 from harness.simulator.protocol import SupporterReply
 from harness.simulator.served.answers import leak
 from harness.simulator.served.client import EndpointClient
-from harness.simulator.served.quoting import quoted
+from harness.simulator.served.quoting import quote_reply
 from harness.simulator.served.simulator import ServedSimulator
 from harness.simulator.served.wording import HOPES, changes
 from harness.testing.simulator_contract import HOSTILE, REPLIES, SimulatorContract, converse, key
@@ -104,14 +104,14 @@ def test_what_the_policy_says_is_quoted_and_never_part_of_the_frame(
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: repr(text[:12]))
 def test_a_quote_is_one_line_without_markers(text: str) -> None:
-    quote = quoted(text)
+    quote = quote_reply(text)
     assert len(quote) <= 2000
     assert quote.isprintable()
     assert "<|" not in quote
 
 
 def test_taking_markers_out_makes_no_marker() -> None:
-    assert "<|im_end|>" not in quoted("<|im_<|x|>end|>" * 3)
+    assert "<|im_end|>" not in quote_reply("<|im_<|x|>end|>" * 3)
 
 
 @pytest.mark.parametrize("level", DISCLOSURES)

@@ -14,7 +14,7 @@ from harness.config.run import LEVELS as NAMES
 from harness.execution import difficulty_cards
 from harness.simulator.protocol import UserTurn
 from harness.simulator.reference import REFERENCES
-from harness.simulator.state import Disclosed, State
+from harness.simulator.state import Disclosures, State
 from harness.utils.record import record
 from tests.calibration.levels import LEVELS
 
@@ -27,7 +27,7 @@ def conversations() -> str:
     digest = hashlib.sha256()
     for level in LEVELS.values():
         for name in sorted(REFERENCES):
-            for turns in population.named(level, name, USERS).turns:
+            for turns in population.converse_with_reference(level, name, USERS).turns:
                 for turn in turns:
                     shown = (turn.text, turn.emotion, turn.change, turn.ended)
                     digest.update(repr(shown).encode())
@@ -83,5 +83,5 @@ def test_a_record_with_one_field_changed_keeps_the_others() -> None:
     turn = LaterTurn(**values_of(turns[1]), later=7)
     assert turn.with_state(None) == replace(turn, state=None)
     state = LaterState(**values_of(turn.state), later=7)
-    disclosed = Disclosed(told=(0, 1))
+    disclosed = Disclosures(told=(0, 1))
     assert state.with_disclosed(disclosed) == replace(state, disclosed=disclosed)

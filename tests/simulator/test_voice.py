@@ -18,7 +18,7 @@ from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import lines
 from harness.simulator.scripted.feelings_and_needs import LIGHTER, MET
 from harness.simulator.scripted.lines import LINES, manner, rows_of
-from harness.simulator.scripted.reactions import Heard, reaction
+from harness.simulator.scripted.reactions import ReplyEffect, reaction
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences
 from harness.testing.simulator_contract import converse, key
@@ -158,7 +158,7 @@ def test_a_feeling_is_heard_by_both_listeners(by: str) -> None:
 def test_contractions_can_be_undone() -> None:
     told = [sentence.text for person in EVERYONE for sentence in person.tellable]
     for line in (*told, *lines.NEED_LINES, *GLAD, *SORRY):
-        assert lines.expanded(manner(line, "short")) == line
+        assert lines.expand_contractions(manner(line, "short")) == line
     assert manner("I am here and it is not my fault.", "short") == (
         "I'm here and it's not my fault."
     )
@@ -175,12 +175,14 @@ def test_each_reason_has_twelve_lines_and_no_voice_less_than_six() -> None:
 def test_nothing_is_said_or_told_twice_while_there_is_something_else(disclosure: str) -> None:
     told = {sentence.text for person in EVERYONE for sentence in person.tellable}
     for talk in talks(DifficultyConfig(disclosure=disclosure, stop_below=0)):
-        spoken = Counter(lines.expanded(s) for turn in talk for s in sentences(turn.text))
+        spoken = Counter(
+            lines.expand_contractions(s) for turn in talk for s in sentences(turn.text)
+        )
         assert max((n for s, n in spoken.items() if s in told), default=1) == 1
         reactions = Counter(sentences(turn.text)[0] for turn in talk[1:] if turn.text)
         assert max(reactions.values()) == 1
-        needs = [line for turn in talk for line in lines.NEED_LINES
-                 if line in lines.expanded(turn.text) and turn.emotion < MET]  # fmt: skip
+        spoken_of = [lines.expand_contractions(turn.text) for turn in talk if turn.emotion < MET]
+        needs = [line for text in spoken_of for line in lines.NEED_LINES if line in text]
         assert max(Counter(needs[:4]).values(), default=1) == 1
 
 
@@ -188,7 +190,9 @@ def test_a_need_weighs_less_once_the_user_feels_better() -> None:
     for talk in talks(EAGER):
         for turn in talk[1:]:
             if turn.emotion >= MET and lines.speaks_of_need(turn.text):
-                assert listen([lines.expanded(turn.text)]).need == turn.state.user.intention
+                assert (
+                    listen([lines.expand_contractions(turn.text)]).need == turn.state.user.intention
+                )
                 assert not any(line in turn.text for line in rows_of(NEEDS["need.free"]))
 
 
@@ -205,8 +209,8 @@ def reactions(persona_index: int = 0, temperament: str = "passive") -> set[str]:
     user = replace(opening.state.user, persona_index=persona_index, temperament=temperament)
     state = replace(opening.state, user=user)
     heard = (
-        Heard(-5, "suggest", None, "suggest", frozenset()),
-        Heard(5, "affirm", None, "affirm", frozenset()),
+        ReplyEffect(-5, "suggest", None, "suggest", frozenset()),
+        ReplyEffect(5, "affirm", None, "affirm", frozenset()),
     )
     return {reaction(state, h, True, n / 40) for h in heard for n in range(40)}
 
@@ -251,7 +255,7 @@ def test_a_user_says_why_a_reply_helped_or_did_not(
     own = Counter[str]()
     for group in range(60):
         turn = converse(simulator, key(group=group), replies)[len(replies)]
-        first = sentences(lines.expanded(turn.text))[0]
+        first = sentences(lines.expand_contractions(turn.text))[0]
         own.update(name for name in LINES if name.startswith(f"{way}.")
                    and first in rows_of(LINES[name]))  # fmt: skip
     assert own[f"{way}.{reason}"] >= 20
@@ -269,9 +273,11 @@ def last_words(level: DifficultyConfig, reply: str) -> dict[str, set[str]]:
 def test_a_user_who_leaves_says_so() -> None:
     left = last_words(replace(EAGER, threshold=5.0), "You are pathetic.")["left"]
     storms = lines.all_lines(["storms_off"])
-    assert all(any(lines.expanded(text).endswith(s) for s in storms) for text in left)
+    assert all(any(lines.expand_contractions(text).endswith(s) for s in storms) for text in left)
     glad = last_words(replace(EAGER, start_emotion=95), "You sound so sad.")["success"]
-    assert {lines.expanded(text) for text in glad} == lines.all_lines(["farewell.success"])
+    assert {lines.expand_contractions(text) for text in glad} == lines.all_lines(
+        ["farewell.success"]
+    )
 
 
 def test_the_same_sentence_again_within_one_reply_is_stale() -> None:

@@ -15,7 +15,7 @@ from harness.simulator.draws import pick, uniforms
 from harness.simulator.listening import to_second_person
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import appraisal, lines, questions, reasons
-from harness.simulator.scripted.lines import ANSWERS, LINES, expanded, rows_of
+from harness.simulator.scripted.lines import ANSWERS, LINES, expand_contractions, rows_of
 from harness.simulator.scripted.reading import read
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences, words
@@ -92,7 +92,7 @@ def number(after: UserTurn, part: str) -> float:
 
 
 def asks(before: UserTurn, text: str, after: UserTurn) -> bool:
-    return questions.asked(text) is not None
+    return questions.question_in(text) is not None
 
 
 def hurt_before(before: UserTurn) -> bool:
@@ -163,7 +163,7 @@ def tables_of(line: str) -> list[str]:
 def test_a_complaint_or_a_thank_is_true_of_the_reply_and_the_talk() -> None:
     met = Counter[str]()
     for before, text, after in exchanges():
-        first = sentences(expanded(after.text))[0]
+        first = sentences(expand_contractions(after.text))[0]
         names = tables_of(first)
         for name in names:
             met[name] += 1
@@ -195,7 +195,7 @@ def test_nobody_refuses_and_tells() -> None:
     refuses, needs = pattern("rather_not"), frozenset(lines.NEED_LINES)
     refused = 0
     for before, _, after in exchanges():
-        text = expanded(after.text)
+        text = expand_contractions(after.text)
         if refuses.search(text):
             refused += 1
             assert after.state.disclosed.told == before.state.disclosed.told, text
@@ -208,7 +208,9 @@ def test_nothing_is_told_twice() -> None:
     for some in talks():
         life = {told.text for told in some[0][0].state.user.persona.tellable}
         turns = [some[0][0], *(after for _, _, after in some)]
-        spoken = Counter(s for turn in turns for s in sentences(expanded(turn.text)) if s in life)
+        spoken = Counter(
+            s for turn in turns for s in sentences(expand_contractions(turn.text)) if s in life
+        )
         assert max(spoken.values(), default=0) <= 1, spoken.most_common(1)
 
 
@@ -216,8 +218,8 @@ def test_goodbye_is_said_at_the_end_and_answers_are_not_promised_there() -> None
     goodbyes = lines.all_lines([f"farewell.{e}" for e in lines.ENDINGS] + ["storms_off"])
     promises = re.compile(r"will (?:try to say|answer|not dodge)|let me (?:think|see)|do i begin")
     for _, text, after in exchanges():
-        said = expanded(after.text)
+        said = expand_contractions(after.text)
         assert any(said.endswith(g) for g in goodbyes) == (after.ended is not None), said
-        question = questions.asked(text)
+        question = questions.question_in(text)
         if after.ended == "left" and question is not None and question.subject != "safe":
             assert not promises.search(said.lower()), said

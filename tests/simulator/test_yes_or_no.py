@@ -11,11 +11,11 @@ from harness.config.run import DifficultyConfig
 from harness.simulator.personas import EVERYONE
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey, SupporterReply
 from harness.simulator.scripted import answers, lines
-from harness.simulator.scripted.questions import asked
+from harness.simulator.scripted.questions import question_in
 from harness.simulator.scripted.said_back import denial, statements
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.scripted.words import sentences, words
-from harness.simulator.state import Disclosed
+from harness.simulator.state import Disclosures
 from tests.calibration.levels import LEVELS as CONFIGS
 
 
@@ -40,9 +40,9 @@ def answer_of(index: int, text: str) -> list[str]:
     a yes or no of theirs is said in a word, not as a whole sentence."""
     (opening,) = ScriptedSimulator(DifficultyConfig()).open([ConversationKey(4, 0, 0, 0, TRAIN)])
     user = replace(opening.state.user, persona_index=index)
-    question = asked(text)
+    question = question_in(text)
     assert question is not None
-    state = replace(opening.state, user=user, disclosed=Disclosed((0,)))
+    state = replace(opening.state, user=user, disclosed=Disclosures((0,)))
     return list(answers.answer(state, question, True, (0.99,) * 12).sentences)
 
 
@@ -119,7 +119,7 @@ def test_an_offer_is_taken_by_whom_it_helps_alone(text: str, taken: str, decline
             turn, *_ = simulator.open([ConversationKey(4, 0, group, 0, HELD_OUT)])
             (turn,) = simulator.answer([turn], [SupporterReply(text)])
             rises = (turn.change or 0) > 0
-            said = [lines.expanded(sentence) for sentence in sentences(turn.text)]
+            said = [lines.expand_contractions(sentence) for sentence in sentences(turn.text)]
             pool = lines.rows_of(lines.ANSWERS[taken if rises else declined])
             pool += () if rises else lines.rows_of(lines.LINES["fall.offer"])
             assert not set(said).isdisjoint(pool), turn.text

@@ -17,7 +17,7 @@ from harness.probes.expected import Options
 from harness.records import run_folder
 from harness.records.probe_answer import path_of
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import command, here, until
+from harness.testing.commands import command, here, wait_until
 from tests.study.made import written
 from tests.train.made import brief, go_on, make_run
 
@@ -101,7 +101,7 @@ def test_ctrl_c_while_probes_are_asked_ends_the_study_to_go_on_with(tmp_path: Pa
         start_new_session=True,
     )  # fmt: skip
     answered = "*/probes/grounding/probe.json"
-    until(lambda: [*(tmp_path / "study").glob(answered)], "the first answer")
+    wait_until(lambda: [*(tmp_path / "study").glob(answered)], "the first answer")
     os.killpg(study.pid, signal.SIGINT)  # as a terminal does: to all of its processes
     _, said = study.communicate(timeout=60)
     assert study.returncode == 75, said

@@ -16,7 +16,7 @@ import torch
 
 from harness.config.run import PolicyConfig, RunConfig
 from harness.policy import huggingface
-from harness.train.engines.vllm_adapters import Adapted
+from harness.train.engines.vllm_adapters import AdapterEngine
 from harness.train.loop import start as starts
 from tests.train.made_hugging_face import SMALL
 from tests.train.made_hugging_face import config as hugging_face
@@ -94,7 +94,7 @@ def models(base: Path) -> starts.StartModels:
     return loaded
 
 
-def adapted(base: Path, server: Server, scratch: Path, **changed: Any) -> Adapted:
+def adapted(base: Path, server: Server, scratch: Path, **changed: Any) -> AdapterEngine:
     loaded = models(base)
     own = config(base, server.url, **changed)
-    return Adapted(loaded.learner, own, loaded.chat, scratch, pytest.fail)
+    return AdapterEngine(loaded.learner, own, loaded.chat, scratch, pytest.fail)

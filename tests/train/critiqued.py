@@ -17,7 +17,7 @@ from harness.config.run import (
     RunConfig,
     TrainerConfig,
 )
-from harness.train.engines.engine import PromptedSampler, Transformers, TurnRequest, at_once
+from harness.train.engines.engine import PromptedSampler, TransformersEngine, TurnRequest, at_once
 from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.utils.pending import Pending
 from tests.train.made import short
@@ -54,7 +54,7 @@ class Recording:
     corrected = together = False
 
     def __init__(self, model: Any, prompted: bool = False) -> None:
-        self._engine, self._model, self._prompted = Transformers(model), model, prompted
+        self._engine, self._model, self._prompted = TransformersEngine(model), model, prompted
         self.read: list[list[list[int]]] = []
 
     def awake(self) -> contextlib.AbstractContextManager[None]:

@@ -11,7 +11,7 @@ from trl import GRPOTrainer
 
 from harness.config.run import AlgorithmConfig
 from harness.train.algorithms.gspo import Gspo
-from harness.train.policy_gradient.losses import LossTokens, clipped
+from harness.train.policy_gradient.losses import LossTokens, clipped_loss
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.remedies.clip_higher import ClipHigher
 from harness.train.remedies.forking_tokens import ForkingTokens
@@ -80,7 +80,7 @@ def by_trl(numbers: dict[str, np.ndarray], corrected: bool = False, **options: A
 def test_the_clipped_loss_and_clip_higher_equal_trls() -> None:
     numbers = token_numbers()
     columns = numbers["logp"], numbers["old"], numbers["advantage"]
-    plain, higher = clipped(*columns, 0.2, 0.2), ClipHigher().surrogate(*columns)
+    plain, higher = clipped_loss(*columns, 0.2, 0.2), ClipHigher().surrogate(*columns)
     assert (plain.low | plain.high).mean() > 0.2
     assert plain.value.mean() == pytest.approx(by_trl(numbers), abs=1e-12)
     assert higher.value.mean() == pytest.approx(by_trl(numbers, epsilon_high=0.28), abs=1e-12)
@@ -106,7 +106,7 @@ def test_gspo_equals_trls_ratio_of_sequences() -> None:
 
 def test_the_term_for_the_start_policy_equals_trls() -> None:
     numbers = token_numbers()
-    plain = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
+    plain = clipped_loss(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     added = ReferenceKl(coefficient=0.1).term(numbers["logp"], numbers["old"], numbers["start"])
     wanted = by_trl(numbers, beta=0.1)
     assert (plain.value + added.value).mean() == pytest.approx(wanted, abs=1e-12)
@@ -114,7 +114,7 @@ def test_the_term_for_the_start_policy_equals_trls() -> None:
 
 def test_the_unbiased_term_for_the_start_policy_equals_trls() -> None:
     numbers = token_numbers()
-    plain = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
+    plain = clipped_loss(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     method = ReferenceKl(coefficient=0.1, unbiased=True)
     added = method.term(numbers["logp"], numbers["old"], numbers["start"])
     wanted = by_trl(numbers, corrected=True, beta=0.1)
@@ -123,7 +123,7 @@ def test_the_unbiased_term_for_the_start_policy_equals_trls() -> None:
 
 def test_forking_tokens_as_a_mean_over_all_tokens_equals_trls() -> None:
     numbers = token_numbers()
-    plain = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
+    plain = clipped_loss(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     step = StepTokens(
         numbers["logp"], numbers["advantage"], numbers["entropy"], None, np.random.default_rng(0)
     )
@@ -134,6 +134,6 @@ def test_forking_tokens_as_a_mean_over_all_tokens_equals_trls() -> None:
 
 def test_dr_grpo_divides_by_the_most_tokens_there_could_be() -> None:
     numbers = token_numbers()
-    loss = clipped(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
+    loss = clipped_loss(numbers["logp"], numbers["old"], numbers["advantage"], 0.2, 0.2)
     wanted = by_trl(numbers, loss_type="dr_grpo", max_completion_length=80)
     assert loss.value.sum() / (ROWS * 80) == pytest.approx(wanted, abs=1e-12)

@@ -18,7 +18,7 @@ from harness.train.remedies.soft_overlong import SoftOverlong
 from harness.train.rollout.batch import fill, keys_of
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.learning_signal import denominator
-from harness.train.rollout.rewards import penalised
+from harness.train.rollout.rewards import penalise
 from tests.train.made import conversation, go_on, make_run, short, tabular
 from tests.train.made import user_turn as turn
 
@@ -81,7 +81,7 @@ def test_a_reply_near_the_limit_is_penalised_and_the_reported_reward_is_unchange
     penalties = SoftOverlong(buffer=0.2, weight=0.5).penalties(tokens, 100)
     np.testing.assert_allclose(penalties, [[0, -0.25, -0.5], [0, np.nan, np.nan]])
     rewards = Rewards(np.array([0.6, 0.4]), np.array([0.6, 0.4]), np.zeros((2, 3)), 0.5)
-    lowered = penalised(rewards, penalties)
+    lowered = penalise(rewards, penalties)
     np.testing.assert_allclose(lowered.shared, [0.6 - 0.25, 0.4])
     assert lowered.per_turn is not None
     np.testing.assert_allclose(lowered.per_turn, penalties)

@@ -11,7 +11,7 @@ import pytest
 
 from harness.config.run import TEMPERAMENTS
 from harness.simulator.protocol import ConversationKey, SupporterReply
-from harness.simulator.state import Disclosed, State, User
+from harness.simulator.state import Disclosures, State, User
 from harness.train.metrics.conversation_metrics import alliance_metrics, strategy_metrics
 from harness.train.metrics.replies import reply_metrics
 from harness.train.rollout.conversation import Conversation
@@ -74,7 +74,7 @@ def test_what_asking_is_worth_and_what_meets_a_feeling_equal_those_worked_out_by
 def talk(sample: int, intention: str, trust: int, *strategies: str) -> Conversation:
     """A conversation with a user who came for this, in replies of one strategy each."""
     state = State(
-        ConversationKey(1, 1, 0, sample), User(0, intention, "passive"), 40, 40.0, Disclosed()
+        ConversationKey(1, 1, 0, sample), User(0, intention, "passive"), 40, 40.0, Disclosures()
     )
     answers = [
         user_turn(40, strategies=(s,), state=replace(state, trust=trust)) for s in strategies

@@ -13,7 +13,7 @@ from harness.errors import ConfigError
 from harness.testing.algorithm_contract import CONFIG, TOKENS, AlgorithmContract, tokens_for
 from harness.train.algorithms.critique_grpo import CritiqueGrpo
 from harness.train.policy_gradient.algorithm import Algorithm
-from harness.train.policy_gradient.losses import LossTokens, shaped
+from harness.train.policy_gradient.losses import LossTokens, shaped_loss
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
 from tests.train.made import LEVELS, go_on, make_run, rows_of, tabular
@@ -35,7 +35,7 @@ def mixed(algorithm: CritiqueGrpo) -> LossTokens:
 @pytest.mark.parametrize(("p", "slope"), [(0.1, 0.25), (1.0, 0.1 / 1.21), (0.01, 0.001 / 0.0121)])
 def test_the_shaped_slope_is_largest_where_p_is_the_shaping(p: float, slope: float) -> None:
     """-A shaping p / (p + shaping)^2, the table of the paper's code at shaping 0.1."""
-    made = shaped(np.log([p]), np.array([2.0]), 0.1)
+    made = shaped_loss(np.log([p]), np.array([2.0]), 0.1)
     assert made.slope[0] == pytest.approx(-2 * slope, abs=1e-12)
     assert made.value[0] == pytest.approx(-2 * p / (p + 0.1), abs=1e-12)
 
@@ -64,7 +64,7 @@ def test_only_what_was_spoken_again_is_shaped() -> None:
     np.testing.assert_allclose(slope[~AGAIN], (-ratio * given.advantage)[~AGAIN], atol=1e-15)
     step = StepTokens(given.logp, given.advantage, None, None, np.random.default_rng(1))
     assert not algorithm.prepare(step)[0].any()
-    assert algorithm.prepare(replace(step, spoken_again=AGAIN))[0].tolist() == AGAIN.tolist()
+    assert algorithm.prepare(replace(step, is_refined=AGAIN))[0].tolist() == AGAIN.tolist()
 
 
 def test_advantages_are_the_distance_from_the_mean_with_the_refined_one_in_it() -> None:

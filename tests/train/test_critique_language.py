@@ -15,13 +15,18 @@ from harness.train.loop import language_refinement
 from harness.train.loop import start as starts
 from harness.train.loop.language_batch import TokenBatch, loss_settings
 from harness.train.loop.language_refinement import RefinedTokens
-from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.entropy_splits import PlanningTokens
 from harness.train.objective import remedy_state
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch
 from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Draw, Drawn, Redraw, Work
+from harness.train.ranks.work import (
+    RankWork,
+    RefinementRequest,
+    RolloutRequest,
+    SampledConversations,
+)
 from harness.train.rollout import critiques, curriculum
 from harness.train.rollout.conversation import Conversation
 from tests.train.critiqued import GROUPS, KINDS, NO_BONUS, SIZE, Recording, config
@@ -35,19 +40,19 @@ def models() -> starts.StartModels:
 
 def team_of(models: starts.StartModels, critique: str = "reason", prompted: bool = False) -> Team:
     engine = Recording(models.learner, prompted)
-    return Team(Work(config(critique), models.learner, models.judge, models.chat, engine))
+    return Team(RankWork(config(critique), models.learner, models.judge, models.chat, engine))
 
 
 @pytest.fixture(scope="module")
-def drawn(models: starts.StartModels) -> Drawn:
+def drawn(models: starts.StartModels) -> SampledConversations:
     given = config()
-    asked = Draw(curriculum.begin(given, None), 1, 0, tuple(range(GROUPS)), range(GROUPS))
+    asked = RolloutRequest(curriculum.begin(given, None), 1, 0, tuple(range(GROUPS)), range(GROUPS))
     return team_of(models).own.draw(asked)
 
 
 def refined(
     models: starts.StartModels,
-    drawn: Drawn,
+    drawn: SampledConversations,
     critique: str = "reason",
     prompted: bool = False,
     remedy: RemedyConfig | None = None,
@@ -60,14 +65,14 @@ def refined(
 
 
 def changed(made: RefinedTokens) -> list[int]:
-    assert made.as_drawn is not None
-    assert made.again_from is not None
-    return sorted(made.as_drawn.replaced)
+    assert made.unrefined is not None
+    assert made.refined_from is not None
+    return sorted(made.unrefined.replaced)
 
 
 @pytest.mark.parametrize("critique", KINDS)
 def test_what_is_learnt_from_is_the_conversation_as_if_nothing_had_been_told(
-    models: starts.StartModels, drawn: Drawn, critique: str
+    models: starts.StartModels, drawn: SampledConversations, critique: str
 ) -> None:
     made, _ = refined(models, drawn, critique)
     assert changed(made)
@@ -82,8 +87,8 @@ def test_what_is_learnt_from_is_the_conversation_as_if_nothing_had_been_told(
             ids += chat.following(exchange.answer.text)
         assert ids[: len(row.ids)] == row.ids
     for n in changed(made):
-        assert made.again_from is not None
-        cut = int(made.again_from[n]) - 1
+        assert made.refined_from is not None
+        cut = int(made.refined_from[n]) - 1
         old, new = drawn.conversations[n], made.conversations[n]
         assert new.exchanges[:cut] == old.exchanges[:cut]
         assert new.key == replace(old.key, sample=old.key.sample + SIZE)
@@ -95,7 +100,7 @@ def test_what_is_learnt_from_is_the_conversation_as_if_nothing_had_been_told(
 
 @pytest.mark.parametrize("critique", KINDS)
 def test_remedies_choose_by_log_probabilities_without_the_critique(
-    models: starts.StartModels, drawn: Drawn, critique: str
+    models: starts.StartModels, drawn: SampledConversations, critique: str
 ) -> None:
     made, _ = refined(models, drawn, critique, remedy=NO_BONUS)
     rows = [t.row for t in made.trajectories]
@@ -108,22 +113,22 @@ def test_remedies_choose_by_log_probabilities_without_the_critique(
 
 
 def test_without_remedies_only_the_reply_after_the_critique_keeps_its_own_numbers(
-    models: starts.StartModels, drawn: Drawn
+    models: starts.StartModels, drawn: SampledConversations
 ) -> None:
     """Nothing reads these, so nothing is computed for them; the first update measures the rest."""
     told, untold = (refined(models, drawn, remedy=remedy)[0] for remedy in (None, NO_BONUS))
     for n in changed(told):
-        assert told.again_from is not None
+        assert told.refined_from is not None
         turns = np.array([turn for turn in told.trajectories[n].row.turn if turn])
         apart = np.abs(np.subtract(told.trajectories[n].logp, untold.trajectories[n].logp))
-        assert apart[turns != told.again_from[n]].max(initial=0) < 1e-5
-        assert apart[turns == told.again_from[n]].max() > 1e-3
+        assert apart[turns != told.refined_from[n]].max(initial=0) < 1e-5
+        assert apart[turns == told.refined_from[n]].max() > 1e-3
 
 
 @pytest.mark.parametrize("prompted", [False, True])
 @pytest.mark.parametrize("critique", ["score", "reaction", "reason"])
 def test_one_reply_reads_the_critique_and_no_later_one_does(
-    models: starts.StartModels, drawn: Drawn, critique: str, prompted: bool
+    models: starts.StartModels, drawn: SampledConversations, critique: str, prompted: bool
 ) -> None:
     made, engine = refined(models, drawn, critique, prompted)
     text = [[models.chat.tokenizer.decode(ids) for ids in some] for some in engine.read]
@@ -132,8 +137,8 @@ def test_one_reply_reads_the_critique_and_no_later_one_does(
     assert all(words.count(note) == 1 for words in text[0])
     assert not any(note in words for some in text[1:] for words in some)
     for words, n in zip(text[0], changed(made), strict=True):
-        assert made.again_from is not None
-        cut = int(made.again_from[n]) - 1
+        assert made.refined_from is not None
+        cut = int(made.refined_from[n]) - 1
         assert drawn.conversations[n].exchanges[cut].reply.text in words
     if not prompted:  # the second turn reads on from where the critique began
         whole = {n: made.trajectories[n].row.ids for n in changed(made)}
@@ -148,12 +153,14 @@ def test_one_reply_reads_the_critique_and_no_later_one_does(
         assert all(any(ids == rest[: len(ids)] for rest in rests) for ids in engine.read[1])
 
 
-def test_the_control_is_told_nothing(models: starts.StartModels, drawn: Drawn) -> None:
+def test_the_control_is_told_nothing(
+    models: starts.StartModels, drawn: SampledConversations
+) -> None:
     made, engine = refined(models, drawn, "none")
     answers = []
     for ids, n in zip(engine.read[0], changed(made), strict=True):
-        assert made.again_from is not None
-        reply = int(made.again_from[n])
+        assert made.refined_from is not None
+        reply = int(made.refined_from[n])
         first = made.trajectories[n].row.turn.index(reply)
         assert ids == made.trajectories[n].row.ids[:first]
         answers.append(
@@ -163,13 +170,13 @@ def test_the_control_is_told_nothing(models: starts.StartModels, drawn: Drawn) -
 
 
 def test_parts_of_what_is_spoken_again_are_the_same_on_any_rank(
-    models: starts.StartModels, drawn: Drawn
+    models: starts.StartModels, drawn: SampledConversations
 ) -> None:
     """What a conversation becomes does not depend on which others are spoken again beside it."""
-    asked: list[Redraw] = []
+    asked: list[RefinementRequest] = []
 
     class Kept(Team):
-        def redraw(self, some: Redraw) -> Drawn:
+        def redraw(self, some: RefinementRequest) -> SampledConversations:
             asked.append(some)
             return super().redraw(some)
 
@@ -184,7 +191,7 @@ def test_parts_of_what_is_spoken_again_are_the_same_on_any_rank(
 
 
 def test_a_batch_of_which_nothing_fell_stays_as_it_is(
-    models: starts.StartModels, drawn: Drawn
+    models: starts.StartModels, drawn: SampledConversations
 ) -> None:
     def risen(one: Conversation) -> Conversation:
         return replace(
@@ -192,10 +199,10 @@ def test_a_batch_of_which_nothing_fell_stays_as_it_is(
             exchanges=tuple(replace(e, answer=replace(e.answer, change=5)) for e in one.exchanges),
         )
 
-    still = Drawn([risen(c) for c in drawn.conversations], drawn.trajectories)
+    still = SampledConversations([risen(c) for c in drawn.conversations], drawn.trajectories)
     made, engine = refined(models, still)
     assert made.conversations == still.conversations
-    assert made.as_drawn is None
+    assert made.unrefined is None
     assert made.metrics == {
         "refined/groups": 0.0,
         "refined/replies": 0.0,
@@ -205,7 +212,9 @@ def test_a_batch_of_which_nothing_fell_stays_as_it_is(
     assert engine.read == []
 
 
-def test_the_gradient_is_that_of_autograd(models: starts.StartModels, drawn: Drawn) -> None:
+def test_the_gradient_is_that_of_autograd(
+    models: starts.StartModels, drawn: SampledConversations
+) -> None:
     """-r A of what was said untold, -A p / (p + .1) of the rest, over a constant; to 1e-6."""
     made, _ = refined(models, drawn)
     given, model, rows = config(), models.learner, [t.row for t in made.trajectories]
@@ -213,21 +222,21 @@ def test_the_gradient_is_that_of_autograd(models: starts.StartModels, drawn: Dra
     rng = np.random.default_rng(3)
     advantages = rng.normal(size=(len(rows), 10))
     known, none = np.ones(len(rows), bool), np.zeros(len(rows), bool)
-    tokens = TokenBatch(made.trajectories, advantages, none, GROUPS, known, None, made.again_from)
-    settings = loss_settings(stack, tokens, given, 1, models, Planning(models.chat))
+    tokens = TokenBatch(made.trajectories, advantages, none, GROUPS, known, None, made.refined_from)
+    settings = loss_settings(stack, tokens, given, 1, models, PlanningTokens(models.chat))
     ids, own = [row.ids for row in rows], [[turn > 0 for turn in row.turn] for row in rows]
     spread = [[a[t - 1] for t in row.turn if t] for a, row in zip(advantages, rows, strict=True)]
     accumulate_gradient(model, LossBatch(ids, own, spread, None), settings)
     ours = [parameter.grad.clone() for parameter in model.parameters()]
     model.zero_grad()
     loss = torch.zeros((), dtype=torch.float64)
-    assert made.again_from is not None
+    assert made.refined_from is not None
     for n, row in enumerate(rows):
         x, mine = torch.tensor([row.ids]), torch.tensor([own[n]])
         drawn_ids = x[mine]
         log_p = log_distribution(own_logits(model, x, mine), 1.0)
         logp = log_p.gather(-1, drawn_ids[:, None])[:, 0].double()
-        again = torch.tensor([turn >= made.again_from[n] for turn in row.turn if turn])
+        again = torch.tensor([turn >= made.refined_from[n] for turn in row.turn if turn])
         p, advantage = logp.exp(), torch.tensor(spread[n])
         gain = torch.where(again, p / (p + 0.1), (logp - logp.detach()).exp())
         loss = loss - (advantage * gain).sum()
@@ -237,12 +246,12 @@ def test_the_gradient_is_that_of_autograd(models: starts.StartModels, drawn: Dra
     model.zero_grad(set_to_none=True)
 
 
-def test_notes_of_each_kind(drawn: Drawn) -> None:
+def test_notes_of_each_kind(drawn: SampledConversations) -> None:
     one, played = drawn.conversations[0], ("question", "suggest", "question")
     reply = one.exchanges[0].reply.text
 
     def told(critique: str) -> str:
-        return critiques.told(critique, one, 0, played, in_english=True)
+        return critiques.critique_text(critique, one, 0, played, in_english=True)
 
     head = f'\n\n(You have replied to this before: "{reply}" '
     assert told("none") == ""

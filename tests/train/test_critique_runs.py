@@ -54,7 +54,7 @@ def test_no_critique_speaks_of_what_the_user_came_for(
         assert cuts
         for cut in cuts:
             one = conversations[cut.conversation]
-            told = critiques.told(critique, one, cut.reply, cut.played, in_english)
+            told = critiques.critique_text(critique, one, cut.reply, cut.played, in_english)
             assert (told == "") == (critique == "none") or not in_english
             quoted = one.exchanges[cut.reply].reply.text
             words = told.replace(quoted, "")

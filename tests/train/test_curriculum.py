@@ -77,13 +77,13 @@ def test_a_mix_goes_by_its_weights_and_is_drawn_for_each_group_and_step() -> Non
 def test_difficulty_moves_by_the_target_rule() -> None:
     course = curriculum.begin(config("adaptive", rate=20.0), None)
     assert (course.difficulty, set(names(course, 1))) == (0, {"easy"})
-    once = curriculum.advanced(course, ended_at(100, 60, math.nan))
+    once = curriculum.advance(course, ended_at(100, 60, math.nan))
     assert once.difficulty == pytest.approx(20 * math.tanh(2 * (0.8 - 0.5)))
-    back = curriculum.advanced(once, ended_at(10, 10))
+    back = curriculum.advance(once, ended_at(10, 10))
     assert back.difficulty == pytest.approx(max(0, once.difficulty - 20 * math.tanh(0.8)))
-    assert curriculum.advanced(once, ended_at(math.nan)) == once
+    assert curriculum.advance(once, ended_at(math.nan)) == once
     for _ in range(20):
-        once = curriculum.advanced(once, ended_at(100))
+        once = curriculum.advance(once, ended_at(100))
     assert (once.difficulty, set(names(once, 1))) == (100, {"hard"})
 
 
@@ -180,7 +180,7 @@ def test_levels_that_the_runs_own_keys_make_impossible_are_refused() -> None:
 
 def test_the_curriculum_is_restored_from_its_checkpoint(tmp_path: Path) -> None:
     adaptive = config("adaptive")
-    course = curriculum.advanced(curriculum.begin(adaptive, None), ended_at(77, 93))
+    course = curriculum.advance(curriculum.begin(adaptive, None), ended_at(77, 93))
     curriculum.save(course, tmp_path)
     assert curriculum.begin(adaptive, tmp_path) == course
     assert list(json.loads((tmp_path / curriculum.FILE).read_text())) == ["difficulty"]

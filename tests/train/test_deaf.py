@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.calibration import schedules
-from harness.calibration.strategy_game import Game
+from harness.calibration.strategy_game import StrategyGame
 from harness.compose import planner
 from harness.config.run import EvalConfig, RunConfig
 from harness.simulator.draws import uniforms
@@ -17,7 +17,7 @@ from harness.simulator.reference import attentive_choice, phrase
 from harness.train.metrics import deaf, evaluate
 from harness.train.metrics.deaf import DeafSpeaker
 from harness.train.metrics.held_out import Meeting
-from harness.train.rollout.conversation import InWaves
+from harness.train.rollout.conversation import WaveSpeakers
 from tests.train.made import rows_of, tabular
 
 Choice = Callable[[ListenerNotes, Sequence[str]], str]
@@ -70,7 +70,7 @@ def test_the_words_are_the_next_users_who_is_still_there() -> None:
         Meeting(1, 1): ["e0"],
         Meeting(0, 0, 1): ["f0"],
     }
-    assert deaf.exchanged(heard) == {
+    assert deaf.swap_words(heard) == {
         Meeting(0, 0): ["b0", "c1"],
         Meeting(0, 1): ["c0", "c1", "a2"],
         Meeting(0, 2): ["a0", "a1", "a2"],
@@ -97,15 +97,15 @@ def test_the_last_words_are_repeated_and_who_has_no_other_hears_the_user() -> No
 def test_in_waves_each_speaker_hears_for_its_own_conversations() -> None:
     made: list[Recorder] = []
 
-    def waves(held: Sequence[Meeting]) -> InWaves[Recorder]:
+    def waves(held: Sequence[Meeting]) -> WaveSpeakers[Recorder]:
         made[:] = [Recorder(), Recorder()]
-        return InWaves(made)
+        return WaveSpeakers(made)
 
     meetings = [Meeting(0, user) for user in range(4)]
-    speaker = deaf.speakers(waves, deaf.exchanged({m: [f"of {m.user}"] for m in meetings}))(
+    speaker = deaf.speakers(waves, deaf.swap_words({m: [f"of {m.user}"] for m in meetings}))(
         meetings
     )
-    assert isinstance(speaker, InWaves)
+    assert isinstance(speaker, WaveSpeakers)
     for one in speaker.speakers:
         one.begin(2)
         one.speak([0, 1], ["own", "own"])
@@ -124,7 +124,7 @@ def measured(config: RunConfig, choose: Choice) -> dict[str, float]:
 
 
 def test_a_schedule_earns_the_same_deaf_and_has_nothing_to_tell(medium: RunConfig) -> None:
-    strategies = schedules.best_schedule(Game(medium.difficulty)).strategies
+    strategies = schedules.best_schedule(StrategyGame(medium.difficulty)).strategies
     row = measured(medium, lambda notes, said: strategies[len(said)])
     assert row["eval/deaf_reward"] == row["eval/reward"]
     assert 0.45 < row["eval/reward"] < 0.75

@@ -25,7 +25,7 @@ from harness.train.engines.engine import (
 )
 from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.train.loop import step_checks
-from harness.train.loop.session import opened
+from harness.train.loop.session import open_session
 from harness.train.loop.step_checks import GAP, GapWatch
 from harness.train.memory import estimate
 from harness.train.objective.language_loss import accumulate_gradient, importance
@@ -166,7 +166,7 @@ def gaps(
 ) -> tuple[list[int], str]:
     """The steps that events.jsonl warns of, and all messages, for these gaps."""
     run, config, ended = make_run(path, brief()), brief(), ""
-    with opened(run, config, lambda event: None) as session:
+    with open_session(run, config, lambda event: None) as session:
         watch = GapWatch(session)
         try:
             for step, gap_nats in enumerate(gaps_nats, start=1):

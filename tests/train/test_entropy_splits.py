@@ -8,7 +8,7 @@ import pytest
 from harness.policy.chat import Chat
 from harness.train.engines.scoring import TokenRow
 from harness.train.metrics import entropy_splits
-from harness.train.metrics.entropy_splits import Planning, openings
+from harness.train.metrics.entropy_splits import PlanningTokens, openings
 from harness.train.metrics.token_metrics import TokenTrace
 
 
@@ -28,13 +28,13 @@ class Words:
         return [self.vocabulary.index(word) for word in text.split()]
 
 
-def planned(text: str, thought: int | None = None) -> tuple[list[str], Planning, TokenRow]:
+def planned(text: str, thought: int | None = None) -> tuple[list[str], PlanningTokens, TokenRow]:
     """The words of a reply that open a strategy, the planning that found them, and its tokens."""
     words: Any = Words()
     row = TokenRow()
     row.extend(words.ids("My boss shouted at me"))
     row.extend([*words.ids(text), 0], 1)
-    planning = Planning(Chat(words, 0, 0, ((), ()), ((), ()), thought))
+    planning = PlanningTokens(Chat(words, 0, 0, ((), ()), ((), ()), thought))
     marks = planning.plans(row)
     tokens = [*text.split(), "<end>"]
     return [w for w, mark in zip(tokens, marks, strict=True) if mark], planning, row

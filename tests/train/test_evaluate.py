@@ -71,7 +71,7 @@ def test_evaluation_is_due_at_the_first_every_nth_and_the_last_step(
     steps: int, every: int, wanted: list[int]
 ) -> None:
     config = tabular(steps=steps, eval_every=every)
-    assert [n for n in range(1, steps + 1) if evaluate.due(n, config)] == wanted
+    assert [n for n in range(1, steps + 1) if evaluate.is_due(n, config)] == wanted
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_run_that_says_nothing_is_evaluated_often_enough_for_its_law(
     steps: int, count: int
 ) -> None:
     config = tabular(steps=steps, eval_every=None)
-    when = [n for n in range(1, steps + 1) if evaluate.due(n, config)]
+    when = [n for n in range(1, steps + 1) if evaluate.is_due(n, config)]
     assert len(when) == cost.evaluations(config) == count
 
 
@@ -91,7 +91,7 @@ def test_by_default_there_are_20_evaluations_the_first_and_the_last_step_among_t
     steps: int,
 ) -> None:
     config = tabular(steps=steps, eval_every=None)
-    when = [n for n in range(1, steps + 1) if evaluate.due(n, config)]
+    when = [n for n in range(1, steps + 1) if evaluate.is_due(n, config)]
     assert len(when) == cost.evaluations(config)
     assert min(steps, 20) <= len(when) < 40
     assert (when[0], when[-1]) == (1, steps)
@@ -104,7 +104,7 @@ def test_a_typed_number_stands_whatever_the_length(steps: int, every: int) -> No
 
 def test_the_first_step_can_be_left_out() -> None:
     config = sized(tabular(steps=12, eval_every=5), at_start=False)
-    assert [n for n in range(1, 13) if evaluate.due(n, config)] == [6, 11, 12]
+    assert [n for n in range(1, 13) if evaluate.is_due(n, config)] == [6, 11, 12]
 
 
 def test_the_users_are_held_out_and_the_same_for_every_run() -> None:

@@ -25,7 +25,7 @@ from harness.train.objective.own_tokens import (
     states_before,
 )
 from harness.train.objective.remedy_stack import RemedyStack
-from harness.train.policy_gradient.losses import clipped
+from harness.train.policy_gradient.losses import clipped_loss
 from harness.train.remedies.reference_kl import ReferenceKl
 from harness.train.rollout.speaker import TokenTrajectory
 from tests.train.made import stack_of, unselective
@@ -54,7 +54,9 @@ def test_the_gradient_is_that_of_the_token_mean_of_the_clipped_loss(
     logp = torch.cat(alone(model, conversations, 1.6))
     before = logp.detach() if conversations.old_logp is None else torch.cat(conversations.old_logp)
     advantage = np.concatenate(conversations.advantage)
-    by_hand = clipped(logp.detach().double().numpy(), before.double().numpy(), advantage, 0.2, 0.3)
+    by_hand = clipped_loss(
+        logp.detach().double().numpy(), before.double().numpy(), advantage, 0.2, 0.3
+    )
     # d loss / d weights = sum over tokens of d loss / d logp * d logp / d weights.
     torch.autograd.backward((logp * torch.from_numpy(by_hand.slope).float()).mean())
     assert result.value == pytest.approx(by_hand.value.mean(), abs=1e-5)

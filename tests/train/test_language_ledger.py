@@ -15,16 +15,16 @@ from torch import Tensor
 from harness.config.run import AlgorithmConfig, EvalConfig, RunConfig
 from harness.errors import DataError
 from harness.train.ledger import language_book, pace, walk
-from harness.train.ledger.expansion import Part
+from harness.train.ledger.expansion import EntropyComponent
 from harness.train.ledger.language_book import (
     Entropies,
+    EntropyPace,
     LanguageLedger,
-    LanguageOpening,
-    Pace,
+    LanguageLedgerStart,
     ProbeTokens,
 )
 from harness.train.ledger.pace import WalkingModel
-from harness.train.ledger.walk import Walk
+from harness.train.ledger.walk import AdamWalk
 from harness.train.loop.language_ledger import LedgerKeeper
 from harness.train.objective.entropy_gradient import EntropyOfTokens, learning, moved
 from harness.train.objective.language_loss import accumulate_gradient
@@ -70,7 +70,7 @@ def at(model: Any, step: int = 5) -> WalkingModel:
     torch.manual_seed(7)
     size = sum(weight.numel() for weight in learning(model))
     mean, square = 1e-3 * torch.randn(size), 1e-6 * torch.rand(size)
-    return WalkingModel(model, Walk(ADAM, step, mean, square), T, TokenLimit())
+    return WalkingModel(model, AdamWalk(ADAM, step, mean, square), T, TokenLimit())
 
 
 def exact(model: Any, tokens: ProbeTokens) -> tuple[Any, Tensor, list[Tensor]]:
@@ -136,7 +136,9 @@ def test_moved_weights_are_put_back_bit_by_bit(model: Any, tokens: ProbeTokens) 
     assert delivered != pytest.approx(walking.entropies(tokens).by_token.mean(), abs=1e-6)
 
 
-def measured(walking: WalkingModel, tokens: ProbeTokens, of: LossBatch, how: LossSettings) -> Pace:
+def measured(
+    walking: WalkingModel, tokens: ProbeTokens, of: LossBatch, how: LossSettings
+) -> EntropyPace:
     return pace.pace(walking, tokens, walking.entropies(tokens), walking.slope(tokens), of, how, 15)
 
 
@@ -145,7 +147,7 @@ def test_sums_are_the_gradient_of_the_batch_and_contrasts_of_its_groups(model: A
     how = settings(whole.tokens)
     found = pace.sums(walking, whole, how, 15)
     accumulate_gradient(model, whole, how)
-    torch.testing.assert_close(found.whole, pace.taken_away(model), atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(found.whole, pace.take_gradient(model), atol=1e-6, rtol=1e-4)
     assert len(found.draws) == 3
     assert all(weight.grad is None for weight in model.parameters())
 
@@ -169,27 +171,29 @@ def test_a_remedy_is_what_it_adds_to_the_first_order(model: Any, tokens: ProbeTo
     moves = []
     for how in (settings(whole.tokens, ReferenceKl()), settings(whole.tokens)):
         accumulate_gradient(model, whole, how)
-        moves.append(walking.walk.move(walking.walk.clipped(pace.taken_away(model))))
+        moves.append(walking.walk.move(walking.walk.clip(pace.take_gradient(model))))
     wanted = pace.dot(walking.slope(tokens), moves[0] - moves[1])
     assert found.remedy.value == pytest.approx(wanted, rel=1e-3)
     assert found.remedy.variance > 0
 
 
-def opening(step: int, by_token: list[float], delivered: float, made: Pace) -> LanguageOpening:
+def opening(
+    step: int, by_token: list[float], delivered: float, made: EntropyPace
+) -> LanguageLedgerStart:
     """Of two prefixes with two tokens each."""
     replies = ProbeTokens([[5, 6, 7], [8, 9, 10]], [[False, True, True]] * 2)
-    return LanguageOpening(step, replies, Entropies(np.array(by_token), delivered), made)
+    return LanguageLedgerStart(step, replies, Entropies(np.array(by_token), delivered), made)
 
 
 def test_entries_are_what_was_booked_and_the_ends_evenly_mixed() -> None:
     """Without momentum all weights are 1; of four steps the ends share 2.5 to 1.5."""
-    early = Pace(Part(-0.1, 0.01), 0.04, Part(0.2, 0.0))
-    late = Pace(Part(-0.2, 0.01), 0.08, Part(0.0, 0.0))
+    early = EntropyPace(EntropyComponent(-0.1, 0.01), 0.04, EntropyComponent(0.2, 0.0))
+    late = EntropyPace(EntropyComponent(-0.2, 0.01), 0.08, EntropyComponent(0.0, 0.0))
     ledger = LanguageLedger(opening(3, [1.0, 1.0, 0.5, 0.5], 0.7, early))
     ledger = ledger.with_update(0.3, 0.01).with_update(0.1, 0.02)
     now = opening(7, [0.9, 0.9, 0.9, 0.9], 0.8, late)
     then = Entropies(np.array([0.8, 0.8, 0.6, 0.6]), 0.75)
-    entries = ledger.closed(now, then, 0.0)
+    entries = ledger.metrics_at(now, then, 0.0)
     wanted = {
         "total": 0.7 - 0.75,
         "states": 0.9 - 0.7,
@@ -207,11 +211,11 @@ def test_entries_are_what_was_booked_and_the_ends_evenly_mixed() -> None:
     assert found == pytest.approx(wanted)
     parts = sum(wanted[name] for name in ("signal", "noise", "remedy", "momentum"))
     assert entries["ledger/closure"] == pytest.approx(wanted["total"] - parts)
-    assert LanguageLedger().closed(now, then, 0.0) == {}
+    assert LanguageLedger().metrics_at(now, then, 0.0) == {}
 
 
 def test_a_ledger_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
-    made = Pace(Part(-0.1, 0.01), 0.04, Part(0.2, 0.3))
+    made = EntropyPace(EntropyComponent(-0.1, 0.01), 0.04, EntropyComponent(0.2, 0.3))
     ledger = LanguageLedger(opening(3, [1.0, 1.0, 0.5, 0.5], 0.7, made)).with_update(0.3, 0.01)
     ledger.save(tmp_path)
     again = language_book.load(tmp_path)
@@ -258,7 +262,7 @@ def test_where_noise_cannot_be_told_no_ledger_is_kept(without: RunConfig) -> Non
 
 def test_a_run_that_keeps_none_leaves_that_of_its_checkpoint(tmp_path: Path) -> None:
     """As one has that was resumed with one rank and goes on with two."""
-    made = Pace(Part(-0.1, 0.01), 0.04, Part(0.2, 0.3))
+    made = EntropyPace(EntropyComponent(-0.1, 0.01), 0.04, EntropyComponent(0.2, 0.3))
     LanguageLedger(opening(3, [1.0], 0.7, made)).save(tmp_path)
     assert LedgerKeeper(kept(), tmp_path).is_due
     assert not LedgerKeeper(kept(gpus=2, engine="transformers"), tmp_path).is_due

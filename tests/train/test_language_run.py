@@ -14,11 +14,11 @@ import torch
 from harness.config.reward import RewardConfig
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
-from harness.train.engines.engine import Transformers
+from harness.train.engines.engine import TransformersEngine
 from harness.train.loop import start as starts
 from harness.train.loop.language_evaluation import evaluate_model
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 from tests.train.made import (
     FEW,
     finish,
@@ -119,7 +119,7 @@ def test_an_evaluation_does_not_depend_on_its_slices(whole: RunFolder, size: int
     """Rewards byte for byte, and the probe, whose replies are drawn in such slices too."""
     given = run_folder.read_config(whole)
     made = starts.load(given, "cpu")
-    work = Work(given, made.learner, made.judge, made.chat, Transformers(made.learner))
+    work = RankWork(given, made.learner, made.judge, made.chat, TransformersEngine(made.learner))
     found = evaluate_model(Team(work), size=size)
     row = rows_of(whole)[0]
     known = {key: value for key, value in found.items() if not math.isnan(value or 0.0)}

@@ -12,8 +12,8 @@ from harness.config.run import RunConfig
 from harness.errors import DataError
 from harness.policy.tabular import PRIOR, Observations, TabularPolicy
 from harness.train.ledger import book, moves
-from harness.train.ledger.book import Batch, Ledger, Opening
-from harness.train.ledger.expansion import NOTHING, Increment, Part, derivatives
+from harness.train.ledger.book import Ledger, LedgerStart, ObservationBatch
+from harness.train.ledger.expansion import NOTHING, EntropyComponent, EntropyIncrement, derivatives
 from harness.train.loop.tabular_batch import ActBatch
 from harness.train.loop.tabular_evaluation import probe
 from harness.train.loop.tabular_update import UpdateResult, update
@@ -108,12 +108,12 @@ def test_states_are_what_the_policy_of_now_has_more_of_in_the_states_visited_now
     table[1, 2:] -= 1000.0
     policy = TabularPolicy(table, "conversation")
 
-    def batch(*states: int) -> Batch:
+    def batch(*states: int) -> ObservationBatch:
         seen = Observations(np.eye(2)[list(states)])
-        return Batch(seen, np.array([0, 0, 1, 1]))
+        return ObservationBatch(seen, np.array([0, 0, 1, 1]))
 
-    before, now = (Opening(np.zeros(2), b) for b in (batch(0, 0, 0, 1), batch(0, 1, 1, 1)))
-    entries = Ledger(before).closed(policy, now, 1.0)
+    before, now = (LedgerStart(np.zeros(2), b) for b in (batch(0, 0, 0, 1), batch(0, 1, 1, 1)))
+    entries = Ledger(before).metrics_at(policy, now, 1.0)
     eight, two = np.log(8), np.log(2)
     assert entries["ledger/states"] == pytest.approx((eight + 3 * two) / 4 - (3 * eight + two) / 4)
     # of each batch's two groups one has mean `two` or `eight`, the other the mean of both
@@ -173,15 +173,17 @@ def test_without_probe_or_a_second_group_there_is_no_ledger(
 
 def test_a_ledger_is_read_back_as_it_was_saved(tmp_path: Path) -> None:
     _, acts = rolled_out(8)
-    opening = Opening(np.random.default_rng(0).random(16), Batch(acts.seen, acts.conversation // 4))
-    part = Part(0.1, 0.3)
-    ledger = Ledger(opening).with_update(Increment(part, part + part, NOTHING.remedy))
+    opening = LedgerStart(
+        np.random.default_rng(0).random(16), ObservationBatch(acts.seen, acts.conversation // 4)
+    )
+    part = EntropyComponent(0.1, 0.3)
+    ledger = Ledger(opening).with_update(EntropyIncrement(part, part + part, NOTHING.remedy))
     ledger.save(tmp_path)
     again = book.load(tmp_path)
     assert again.made == ledger.made
-    now = Opening(opening.by_prefix + 0.5, Batch(acts.seen, acts.conversation // 2))
+    now = LedgerStart(opening.by_prefix + 0.5, ObservationBatch(acts.seen, acts.conversation // 2))
     policy = updated(acts, np.ones(len(acts.act)), 1).policy
-    assert again.closed(policy, now, T) == ledger.closed(policy, now, T)
+    assert again.metrics_at(policy, now, T) == ledger.metrics_at(policy, now, T)
 
 
 def test_a_checkpoint_without_a_ledger_begins_one_and_a_damaged_one_is_refused(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.train.ledger.expansion import Increment, derivatives, increment, third
+from harness.train.ledger.expansion import EntropyIncrement, derivatives, increment, third
 from harness.train.policy_gradient.advantages import FloatArray
 
 GROUPS, PREFIXES, CHOICES = 6, 5, 8
@@ -26,7 +26,7 @@ def made(seed: int, size: float = 1.0) -> tuple[FloatArray, FloatArray]:
     return logits, size * rng.normal(size=(GROUPS, PREFIXES, CHOICES))
 
 
-def parts(made: Increment) -> FloatArray:
+def parts(made: EntropyIncrement) -> FloatArray:
     return np.array([made.signal.value, made.noise.value, made.remedy.value])
 
 

@@ -15,7 +15,7 @@ from harness.compose import planner
 from harness.config.run import TrainerConfig
 from harness.errors import DeviceError
 from harness.policy import huggingface
-from harness.train.engines.sampler import Reader
+from harness.train.engines.sampler import CachedModel
 from harness.train.loop import start
 from harness.train.memory import conversation_memory, estimate
 from harness.train.objective import micro_batches
@@ -136,7 +136,7 @@ def test_keys_and_values_are_estimated_as_the_cache_holds_them(dtype: str) -> No
     model = huggingface.load_model(SMALL, None, "cpu")
     estimated = estimate.phases(given, None)[0].parts["keys and values"]
     tokens = SHORT.easy.turn_cap * (SMALL.max_turn_tokens + conversation_memory.USER_TOKENS)
-    reader = Reader(model, 8)
+    reader = CachedModel(model, 8)
     with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "bfloat16"):
         reader.read([[5] * tokens] * 8)
     layers = reader._cache.layers
@@ -153,7 +153,7 @@ def test_rounding_the_cache_under_autocast_changes_nothing(
 
     def states() -> torch.Tensor:
         with torch.autocast("cpu", torch.bfloat16):
-            reader = Reader(model, 2)
+            reader = CachedModel(model, 2)
             reader.read([[5, 6, 7], [8, 9]])
             return reader.read([[10, 11], [12]])
 

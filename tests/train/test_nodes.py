@@ -27,7 +27,7 @@ from harness.records.run_folder import RunFolder
 from harness.testing import commands
 from harness.train.ranks import nodes, place
 from harness.train.ranks.nodes import Hello, Nodes, call
-from harness.train.ranks.place import Place, place_file
+from harness.train.ranks.place import RankAddress, place_file
 from harness.utils import slurm_step
 from harness.utils.slurm_step import SlurmStep
 from tests.train.made import make_run, status, wait_for
@@ -177,7 +177,7 @@ def test_a_node_waits_no_longer_for_a_first_one_that_failed_before_it_listened(
     run = make_run(tmp_path / "run", config(1, lacks, nodes=2), users=None)
     place.tell_ended(run, "is not told without Slurm")
     assert not place_file(run.path).exists()
-    place.write(run.path, Place("7.0.earlier", ended="ended with exit code 75"))
+    place.write(run.path, RankAddress("7.0.earlier", ended="ended with exit code 75"))
     (code, err), (other_code, other_err) = ended(started(run, slurm))
     assert code == ConfigError.exit_code, err
     assert other_code == StoppedError.exit_code
@@ -209,7 +209,7 @@ def test_a_node_of_a_job_hears_of_a_first_process_that_was_killed(
         )
         for number in (0, 1)
     )  # fmt: skip
-    child = commands.until(lambda: child_of(first.pid, "harness.train"), "the run's process")
+    child = commands.wait_until(lambda: child_of(first.pid, "harness.train"), "the run's process")
     os.kill(child, signal.SIGKILL)
     began = time.monotonic()
     both = ended([first, other])
@@ -285,11 +285,11 @@ def test_whoever_does_not_know_the_key_is_not_let_in(
     waiting.start()
     while not place_file(tmp_path).exists():
         time.sleep(0.01)
-    there = Place(**json.loads(place_file(tmp_path).read_text()))
+    there = RankAddress(**json.loads(place_file(tmp_path).read_text()))
     assert place_file(tmp_path).stat().st_mode & 0o077 == 0
     silent = socket.create_connection((there.host, there.port))
     with pytest.raises((AuthenticationError, EOFError, OSError)):
-        call(Place(there.step, there.host, there.port, "another"), Hello(1))
+        call(RankAddress(there.step, there.host, there.port, "another"), Hello(1))
     assert not found
     own = call(there, Hello(1))
     waiting.join(10)

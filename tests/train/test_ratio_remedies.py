@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from torch import Tensor
 
-from harness.train.policy_gradient.losses import clipped
+from harness.train.policy_gradient.losses import clipped_loss
 from harness.train.policy_gradient.remedy_roles import Ratio
 from harness.train.remedies.ce_gppo import CeGppo
 from harness.train.remedies.clip_cov import ClipCov
@@ -84,7 +84,7 @@ def test_on_policy_every_shape_is_the_plain_policy_gradient(
 @settings(max_examples=50)
 @given(TOKENS, TOKENS, TOKENS)
 def test_the_value_of_gppo_is_that_of_clipped_ppo(logp: Any, old: Any, advantage: Any) -> None:
-    plain = clipped(logp, old, advantage, 0.2, 0.28)
+    plain = clipped_loss(logp, old, advantage, 0.2, 0.28)
     shaped = Gppo(dual_clip=1e6).surrogate(logp, old, advantage)
     np.testing.assert_allclose(shaped.value, plain.value, rtol=1e-12)
     beyond = plain.low | plain.high
@@ -106,5 +106,5 @@ def test_slopes_beyond_the_clip_equal_those_worked_out_by_hand() -> None:
 
 def test_an_unlikely_word_is_clipped_by_grpo_and_let_grow_by_clip_higher() -> None:
     one, none = np.ones(1), np.zeros(1)
-    assert clipped(np.log(1.25 * one), none, one, 0.2, 0.2).slope[0] == 0
+    assert clipped_loss(np.log(1.25 * one), none, one, 0.2, 0.2).slope[0] == 0
     assert ClipHigher().surrogate(np.log(1.25 * one), none, one).slope[0] == -1.25

@@ -11,7 +11,7 @@ from harness.train.metrics import repeats
 
 def test_users_who_always_fare_alike_have_no_spread_within() -> None:
     same = np.repeat(np.array([[0.2], [0.5], [1.0], [0.1]]), 16, axis=1)
-    found = repeats.spread(same)
+    found = repeats.variance_components(same)
     assert found.within_sd == pytest.approx(0, abs=1e-12)
     assert found.between_sd == pytest.approx(np.std([0.2, 0.5, 1.0, 0.1], ddof=1))
     assert found.se == pytest.approx(found.between_sd / 2)
@@ -22,7 +22,7 @@ def test_the_components_of_planted_users_are_found() -> None:
     rng = np.random.default_rng(1)
     draws = 200
     users = rng.normal(0, 0.17, (draws, 64, 1))
-    found = [repeats.spread(u + rng.normal(0, 0.32, (64, 16))) for u in users]
+    found = [repeats.variance_components(u + rng.normal(0, 0.32, (64, 16))) for u in users]
     within = np.array([f.within_sd for f in found])
     between = np.array([f.between_sd for f in found])
     assert np.mean(np.abs(within / 0.32 - 1) < 0.15) == 1
@@ -37,7 +37,7 @@ def test_the_error_is_that_of_the_mean_over_new_users(users: int, times: int) ->
     drawn = [
         rng.normal(0, 0.3, (users, 1)) + rng.normal(0, 0.2, (users, times)) for _ in range(400)
     ]
-    errors = np.array([repeats.spread(outcomes).se for outcomes in drawn])
+    errors = np.array([repeats.variance_components(outcomes).se for outcomes in drawn])
     true = math.sqrt(0.3**2 / users + 0.2**2 / (users * times))
     assert np.sqrt(np.mean(errors**2)) == pytest.approx(true, rel=0.04)
     assert np.std([o.mean() for o in drawn]) == pytest.approx(true, rel=0.1)
@@ -50,22 +50,22 @@ def test_lost_conversations_leave_the_components_unbiased() -> None:
         outcomes = rng.normal(0, 0.3, (32, 1)) + rng.normal(0, 0.2, (32, 6))
         outcomes[rng.random(outcomes.shape) < 0.3] = np.nan
         outcomes[0] = np.nan
-        found.append(repeats.spread(outcomes))
+        found.append(repeats.variance_components(outcomes))
     assert np.mean([f.within_sd**2 for f in found]) == pytest.approx(0.2**2, rel=0.03)
     assert np.mean([f.between_sd**2 for f in found]) == pytest.approx(0.3**2, rel=0.05)
 
 
 def test_a_spread_that_cannot_be_known_is_nan() -> None:
-    once = repeats.spread(np.array([[0.1], [0.4], [0.7]]))
+    once = repeats.variance_components(np.array([[0.1], [0.4], [0.7]]))
     assert math.isnan(once.within_sd)
     assert math.isnan(once.between_sd)
     assert once.se == pytest.approx(np.std([0.1, 0.4, 0.7], ddof=1) / math.sqrt(3))
-    alone = repeats.spread(np.array([[0.1, 0.4], [np.nan, np.nan]]))
+    alone = repeats.variance_components(np.array([[0.1, 0.4], [np.nan, np.nan]]))
     assert math.isnan(alone.se)
 
 
 def test_no_variance_between_users_is_not_below_zero() -> None:
-    found = repeats.spread(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]))
+    found = repeats.variance_components(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]))
     assert found.between_sd == 0
     assert found.se == pytest.approx(found.within_sd / math.sqrt(6))
 

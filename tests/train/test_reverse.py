@@ -142,13 +142,15 @@ def test_a_language_model_reads_what_was_said_and_learns_only_its_own(
 ) -> None:
     from harness.policy import tiny
     from harness.policy.chat import chat_of
-    from harness.train.engines.engine import Transformers
+    from harness.train.engines.engine import TransformersEngine
     from harness.train.rollout.speaker import LanguageSpeaker
 
     tokenizer = tiny.build_tokenizer(["It is about my dog. I am sad."], 500)
     policy = PolicyConfig(hidden_size=16, layers=1, max_turn_tokens=6)
     model, chat = tiny.build_model(policy, tokenizer, 1), chat_of(tokenizer)
-    speaker = LanguageSpeaker(Transformers(model.eval()), chat, policy, np.random.default_rng(0))
+    speaker = LanguageSpeaker(
+        TransformersEngine(model.eval()), chat, policy, np.random.default_rng(0)
+    )
     conversations = rollout_groups(course, speaker, 1)
     for conversation, trajectory in zip(conversations, speaker.trajectories, strict=True):
         assert conversation.start is not None

@@ -190,7 +190,7 @@ def test_a_stop_in_a_slice_ends_an_evaluation_before_its_next_turn(tmp_path: Pat
     spoken = 0
     with (
         handlers_as_before(),
-        sessions.opened(make_run(tmp_path, config), config, lambda event: None) as session,
+        sessions.open_session(make_run(tmp_path, config), config, lambda event: None) as session,
     ):
         session.record(1, dict.fromkeys(MEASURED))
         session.finish_step(1, lambda folder: saved.append(folder.name))

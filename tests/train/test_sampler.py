@@ -15,8 +15,8 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from harness.train.engines.sampler import FEWEST_SHARED, Reader, SampledTurn, Sampler
-from harness.train.engines.scoring import TokenRow, log_probabilities, own_logits, padded
+from harness.train.engines.sampler import FEWEST_SHARED, CachedModel, SampledTurn, Sampler
+from harness.train.engines.scoring import TokenRow, log_probabilities, own_logits, pad_rows
 
 END, LIMIT = 3, 9
 WORDS = 16
@@ -108,7 +108,7 @@ def test_a_sampler_can_be_stopped_before_each_token(model: Any) -> None:
 
 def test_log_probabilities_equal_those_of_a_full_forward(model: Any) -> None:
     rows, replies = rolled_out(model, count=8, turns=4, gone=GONE)
-    ids, own = padded([r.ids for r in rows], 0), padded([r.turn for r in rows], 0) > 0
+    ids, own = pad_rows([r.ids for r in rows], 0), pad_rows([r.turn for r in rows], 0) > 0
     with torch.no_grad():
         full = log_probabilities(own_logits(model, ids, own), ids[:, 1:][own[:, 1:]], 1.0)
     sampled = torch.tensor([x for turns in replies for turn in turns for x in turn.logp])
@@ -125,7 +125,7 @@ def test_a_long_common_beginning_is_read_once(
     start = [4 + n % 11 for n in range(common)]
     first = [[*start, *own] for own in ([4, 5], [6], [7, 8, 9])]
     then = [[5, 6], [7], [8, 9]]
-    reader, sizes = Reader(model, 3), list[int]()
+    reader, sizes = CachedModel(model, 3), list[int]()
     states_of = reader._states
 
     def counted(ids: torch.Tensor) -> torch.Tensor:
@@ -145,7 +145,7 @@ def test_a_long_common_beginning_is_read_once(
 
 def test_a_piece_that_is_all_common_keeps_a_token_of_its_own(model: Any) -> None:
     start = [4 + n % 11 for n in range(100)]
-    read = Reader(model, 2).read([start, [*start, 5]])
+    read = CachedModel(model, 2).read([start, [*start, 5]])
     assert read.shape[:2] == (2, 101)
 
 

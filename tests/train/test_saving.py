@@ -20,8 +20,8 @@ from harness.errors import StorageError
 from harness.records import checkpoints, provenance
 from harness.records.provenance import Identity
 from harness.records.run_folder import RunFolder
-from harness.train.loop.checkpoint_copy import copied
-from harness.train.loop.saving import Fill, Saver, Unsaved
+from harness.train.loop.checkpoint_copy import copy_to_cpu
+from harness.train.loop.saving import Fill, Saver, UnsavedStep
 from harness.train.loop.trl_adapter import ConversationTrainer
 from harness.train.objective import language_loss
 from tests.train.made import go_on, make_run, status
@@ -44,10 +44,10 @@ class Told:
             lambda step, seconds: self.steps.append(step),
         )
 
-    def end(self, step: int, slow: threading.Event | None = None) -> Unsaved:
+    def end(self, step: int, slow: threading.Event | None = None) -> UnsavedStep:
         """The end of `step`, whose weights are its number until the next."""
         self.weights = step
-        return Unsaved(step, lambda folder: self._write(folder, self.weights), self._copy(slow))
+        return UnsavedStep(step, lambda folder: self._write(folder, self.weights), self._copy(slow))
 
     def _copy(self, slow: threading.Event | None) -> Callable[[], Fill]:
         def copy() -> Fill:
@@ -120,7 +120,7 @@ def test_a_failure_of_the_thread_is_raised_at_the_next_look_with_its_traceback(
     def broken(folder: Path) -> None:
         raise ZeroDivisionError("in the thread")
 
-    told.saver.take(Unsaved(1, broken, lambda: broken), ends_run=False)
+    told.saver.take(UnsavedStep(1, broken, lambda: broken), ends_run=False)
 
     def collected() -> None:
         for _ in range(300):
@@ -138,7 +138,7 @@ def test_a_failure_of_the_thread_is_raised_at_the_next_look_with_its_traceback(
 
 def test_tensors_that_were_one_are_one_in_the_copy() -> None:
     weight, other = torch.ones(3), torch.ones(3)
-    made = copied({"a": weight, "b": [weight, other], "c": 4}, {})
+    made = copy_to_cpu({"a": weight, "b": [weight, other], "c": 4}, {})
     weight.add_(1)
     assert torch.equal(made["a"], torch.ones(3))
     assert made["a"] is made["b"][0]
@@ -156,7 +156,7 @@ def test_a_copy_is_written_as_the_trainer_itself_would(
     rank: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each file, byte by byte, though the weights change before it is written."""
-    policy, plain = replace(SMALL, lora_rank=rank), ConversationTrainer.copied
+    policy, plain = replace(SMALL, lora_rank=rank), ConversationTrainer.copy_state
     pairs: list[tuple[dict[str, bytes], dict[str, bytes]]] = []
 
     def both(self: Any) -> Fill:
@@ -175,7 +175,7 @@ def test_a_copy_is_written_as_the_trainer_itself_would(
         pairs.append((files(direct), files(later)))
         return fill
 
-    monkeypatch.setattr(ConversationTrainer, "copied", both)
+    monkeypatch.setattr(ConversationTrainer, "copy_state", both)
     run = make_run(tmp_path / "run", config(policy, checkpoint_every=1))
     assert go_on(run)[0] == 0
     ((direct, later),) = pairs

@@ -162,7 +162,7 @@ def held(model):
 torch.manual_seed(1)
 model = small_model()
 whole = {name: p.data.clone() for name, p in model.named_parameters()}
-parked = shards.Parked(model, mesh, HALF)
+parked = shards.ParkedModel(model, mesh, HALF)
 locals = [part.to_local() for part in parked._parts.values()]
 told = {'released': held(model), 'parts': sum(p.untyped_storage().nbytes() for p in locals)}
 parked.gather()

@@ -10,7 +10,7 @@ import pytest
 from harness.config.run import EMOTIONAL_INTENTIONS, MAX_TURNS, STRATEGIES
 from harness.config.run import LEVELS as NAMES
 from harness.errors import DataError
-from harness.policy.memory import nothing_heard
+from harness.policy.memory import empty_memory
 from harness.policy.observation import CUES, hear
 from harness.policy.tabular import PRIOR, TabularPolicy, observe
 from harness.simulator.scripted.dynamics import DISCLOSURES
@@ -18,7 +18,7 @@ from harness.train.loop.tabular_batch import ActBatch
 from harness.train.loop.tabular_evaluation import probe_entropy_nats
 from harness.train.loop.tabular_state import load
 from harness.train.loop.tabular_update import update as treated_update
-from harness.train.policy_gradient.losses import clipped
+from harness.train.policy_gradient.losses import clipped_loss
 from harness.train.remedies.reference_kl import ReferenceKl
 from tests.train.made import LEVELS, rows_of, stack_of, tabular, unselective
 from tests.train.made_tabular import rolled_out, update
@@ -80,7 +80,7 @@ def test_one_update_is_the_gradient_of_the_clipped_loss() -> None:
         chosen = np.arange(len(acts.act)), acts.act
         old = policy.log_probabilities(acts.seen, 1.3)[chosen]
         new = TabularPolicy(table, "conversation").log_probabilities(acts.seen, 1.3)[chosen]
-        return float(clipped(new, old, advantage, 0.2, 0.2).value.mean())
+        return float(clipped_loss(new, old, advantage, 0.2, 0.2).value.mean())
 
     for place in map(tuple, np.argwhere(ascent)[::40]):
         shift = np.zeros_like(policy.table)
@@ -197,7 +197,7 @@ def test_a_table_by_turn_of_an_older_version_is_the_same_policy(tmp_path: Path) 
     policy = load(tmp_path, TabularPolicy.start("last_words"))
     for turn in (0, 1, MAX_TURNS - 1):
         heard = replace(
-            nothing_heard(1),
+            empty_memory(1),
             replies=np.array([turn]),
             mood=np.array([1]),
             cue=np.array([10]),

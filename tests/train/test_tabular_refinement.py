@@ -14,11 +14,11 @@ from harness.train.loop.tabular_batch import log_p_of_acts
 from harness.train.rollout import critiques, curriculum
 from harness.train.rollout.batch import rng_of, rollout_groups
 from harness.train.rollout.conversation import Conversation, Exchange
-from harness.train.rollout.refinement import Cut, cuts_of
+from harness.train.rollout.refinement import CutPoint, cuts_of
 from harness.train.rollout.tabular_refinement import (
     LOWERED_NATS,
     RefinedBatch,
-    blamed,
+    discouraged_by_cut,
     refine,
     strategies_played,
 )
@@ -47,7 +47,7 @@ def test_the_most_costly_reply_is_the_first_of_the_deepest_falls() -> None:
 def test_what_each_critique_blames() -> None:
     def told(kind: str, text: str = "Hm.", **why: float) -> set[str]:
         one = talk(5, -5, why=why, text=text)
-        return set(critiques.blamed(kind, one, 1, ["question", "suggest"]))
+        return set(critiques.discouraged_strategies(kind, one, 1, ["question", "suggest"]))
 
     assert told("none", worth=-1.0) == set()
     assert told("score") == {"suggest"}
@@ -116,15 +116,15 @@ def test_the_worst_of_each_group_goes_on_from_before_its_most_costly_reply(drawn
 def test_the_acts_are_those_of_the_conversations_and_the_new_ones_are_marked(drawn: Drawn) -> None:
     _, conversations, acts = drawn
     made = spoken_again(drawn, "score")
-    assert made.spoken_again is not None
-    assert made.spoken_again.sum() == made.metrics["refined/replies"]
+    assert made.is_refined is not None
+    assert made.is_refined.sum() == made.metrics["refined/replies"]
     for n, one in enumerate(made.conversations):
         mine = made.acts.conversation == n
         assert sorted(made.acts.reply[mine]) == list(range(len(one.exchanges)))
         from_reply = MAX_TURNS
         if one is not conversations[n]:
             from_reply = critiques.most_costly(conversations[n]) or 0
-        assert ((made.acts.reply[mine] >= from_reply) == made.spoken_again[mine]).all()
+        assert ((made.acts.reply[mine] >= from_reply) == made.is_refined[mine]).all()
         for a, reply in zip(made.acts.act[mine], made.acts.reply[mine], strict=True):
             assert STRATEGIES[a] in one.exchanges[reply].answer.strategies
     # what is read before a reply that is spoken again is what was read before it the first time
@@ -139,7 +139,7 @@ def test_the_acts_are_those_of_the_conversations_and_the_new_ones_are_marked(dra
         np.testing.assert_array_equal(again, before)
 
 
-def cuts_in(conversations: list[Conversation], acts: Acts) -> list[Cut]:
+def cuts_in(conversations: list[Conversation], acts: Acts) -> list[CutPoint]:
     rewards = np.array([c.reward for c in conversations])
     return cuts_of(conversations, rewards, strategies_played(acts, len(conversations)), SIZE)
 
@@ -147,8 +147,8 @@ def cuts_in(conversations: list[Conversation], acts: Acts) -> list[Cut]:
 def test_the_control_is_told_nothing_and_draws_by_the_plain_policy(drawn: Drawn) -> None:
     _, conversations, acts = drawn
     cuts = cuts_in(conversations, acts)
-    assert all(not blamed("none", conversations, cut) for cut in cuts)
-    assert all(blamed("score", conversations, cut) == {cut.played[-1]} for cut in cuts)
+    assert all(not discouraged_by_cut("none", conversations, cut) for cut in cuts)
+    assert all(discouraged_by_cut("score", conversations, cut) == {cut.played[-1]} for cut in cuts)
 
 
 def test_a_critique_divides_the_odds_of_what_it_blames_for_one_reply() -> None:
@@ -185,11 +185,11 @@ def test_no_critique_names_or_knows_the_hidden_intention(drawn: Drawn, kind: str
         return replace(one, opening=told(one.opening), exchanges=exchanges)
 
     cuts = cuts_in(conversations, acts)
-    plain = [blamed(kind, conversations, cut) for cut in cuts]
+    plain = [discouraged_by_cut(kind, conversations, cut) for cut in cuts]
     for intention in INTENTIONS:
         others = [with_intention(c, intention) for c in conversations]
         assert cuts_in(others, acts) == cuts
-        assert [blamed(kind, others, cut) for cut in cuts] == plain
+        assert [discouraged_by_cut(kind, others, cut) for cut in cuts] == plain
     assert all(names <= set(STRATEGIES) for names in plain)
 
 
@@ -204,5 +204,5 @@ def test_groups_whose_worst_conversation_never_fell_stay_as_they_are(drawn: Draw
         "refined/gain": None,
         "refined/failed": 0.0,
     }
-    assert made.spoken_again is not None
-    assert not made.spoken_again.any()
+    assert made.is_refined is not None
+    assert not made.is_refined.any()

@@ -14,7 +14,7 @@ from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import ConfigError
 from harness.execution import preflight
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import harness, rows, started, until
+from harness.testing.commands import harness, rows, start_command, wait_until
 from harness.train import trackers
 
 RUN = ("policy=tabular", "trainer.conversations=8", "trainer.eval_every=20")
@@ -100,8 +100,8 @@ def test_tensorboard_has_every_row_and_the_config_also_after_a_stop_and_a_kill(
         begin = (
             ("resume", str(run)) if before else ("train", *words, *TENSORBOARD, "--dir", str(run))
         )
-        with started(*begin, cwd=tmp_path) as child:
-            until(partial(more_rows_than, before + 30, run), "thirty further rows")
+        with start_command(*begin, cwd=tmp_path) as child:
+            wait_until(partial(more_rows_than, before + 30, run), "thirty further rows")
             child.send_signal(number)
             child.communicate(timeout=100)
     assert rows(run) < 400

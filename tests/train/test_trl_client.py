@@ -48,7 +48,7 @@ def test_no_line_of_a_netrc_goes_to_a_vllm_server(
         try:
             url = f"http://127.0.0.1:{server.server_port}"
             with pytest.raises(Exception):  # noqa: B017, PT011 - no such server speaks NCCL
-                vllm_server.WeightLine(url, "cpu", lambda: iter(()))
+                vllm_server.WeightSender(url, "cpu", lambda: iter(()))
         finally:
             server.shutdown()
     record_property("seen", f"{len(Recorder.came)} requests, credentials {set(Recorder.came)}")

@@ -17,7 +17,7 @@ from harness.errors import ConfigError
 from harness.policy import huggingface
 from harness.train.engines.engine import TurnRequest
 from harness.train.engines.sampler import SampledTurn, Sampler
-from harness.train.engines.turn_group import joined
+from harness.train.engines.turn_group import join_requests
 from harness.train.ranks.links import LOOPBACK, Links, Rendezvous
 from tests.train import made_ranks
 from tests.train.made_ranks import POLICY
@@ -145,7 +145,7 @@ def test_a_group_whose_ranks_part_ends(
 @given(st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=3), min_size=1, max_size=4))
 def test_joined_requests_keep_their_order(prompts: list[list[int]]) -> None:
     requests = [request_of(rank, 0, [one, one]) for rank, one in enumerate(prompts)]
-    whole = joined(requests)
+    whole = join_requests(requests)
     assert whole.prompts == [one for one in prompts for _ in range(2)]
     assert whole.seeds == [seed for request in requests for seed in request.seeds]
     assert (whole.limit, whole.end, whole.temperature) == (LIMIT, END, 1.3)

@@ -21,8 +21,8 @@ from harness.errors import ConfigError, StoppedError
 from harness.execution import engine_places, gpu_lease, run_lease
 from harness.records.run_folder import RunFolder
 from harness.train.engines import vllm_address
-from harness.train.engines.engine import Engine, Transformers
-from harness.train.engines.vllm_adapters import Adapted
+from harness.train.engines.engine import Engine, TransformersEngine
+from harness.train.engines.vllm_adapters import AdapterEngine
 from harness.train.loop import start as starts
 from tests.train.adapter_server import GAP, Server, adapted, config, models, serving, with_a_model
 from tests.train.engine_contract import EngineContract
@@ -55,7 +55,7 @@ class TestTransformers(EngineContract):
 
     @pytest.fixture
     def engine(self, model: Any) -> Engine:
-        return Transformers(model)
+        return TransformersEngine(model)
 
 
 class TestAdapted(EngineContract):
@@ -72,7 +72,7 @@ class TestAdapted(EngineContract):
         self, base: Path, loaded: starts.StartModels, server: Server, tmp_path: Path
     ) -> Iterator[Engine]:
         own = config(base, server.url)
-        engine = Adapted(loaded.learner, own, loaded.chat, tmp_path / "adapters", pytest.fail)
+        engine = AdapterEngine(loaded.learner, own, loaded.chat, tmp_path / "adapters", pytest.fail)
         yield engine
         engine.close()
 
@@ -128,7 +128,7 @@ def test_what_a_killed_attempt_left_is_dropped_and_its_names_are_not_used_again(
 def test_a_rank_above_the_servers_is_refused(base: Path, server: Server, tmp_path: Path) -> None:
     own = config(base, server.url, rank=32)
     loaded = starts.load(own, "cpu")
-    engine = Adapted(loaded.learner, own, loaded.chat, tmp_path / "adapters", pytest.fail)
+    engine = AdapterEngine(loaded.learner, own, loaded.chat, tmp_path / "adapters", pytest.fail)
     with pytest.raises(ConfigError) as refused, engine.awake():
         pass
     assert str(refused.value).startswith(

@@ -22,7 +22,7 @@ import pytest
 from harness.errors import StoppedError
 from harness.train.engines.engine import TurnRequest, in_time
 from harness.train.engines.vllm_address import reach
-from harness.train.engines.vllm_server import Completions, client_errors_as_stops, free_port
+from harness.train.engines.vllm_server import ServerSampler, client_errors_as_stops, free_port
 
 ASK = TurnRequest([[5, 6], [7]], [11, 12], 4, 3, 1.5)
 
@@ -75,7 +75,7 @@ def serving() -> Iterator[Server]:
 
 def test_each_conversation_is_a_request_with_a_seed_of_its_own() -> None:
     with serving() as server:
-        turns = Completions(server.url, 10, print)(ASK)
+        turns = ServerSampler(server.url, 10, print)(ASK)
     assert [(turn.ids, turn.logp) for turn in turns] == [([6], [-11.0]), ([7], [-12.0])]
     first = min(server.asked, key=lambda body: body["seed"])
     wanted = {"model": "policy", "prompt": [5, 6], "seed": 11, "max_tokens": 4, "temperature": 1.5,
@@ -87,7 +87,7 @@ def test_weights_of_each_run_go_through_a_port_of_its_own() -> None:
     """Two groups of NCCL on TRL's one default port end the later one."""
     vllm_client = pytest.importorskip("trl.generation.vllm_client")
     taken = inspect.signature(vllm_client.VLLMClient.__init__).parameters
-    assert "group_port" in taken, "which WeightLine gives"
+    assert "group_port" in taken, "which WeightSender gives"
     with socket.socket() as mine:
         mine.bind(("", free_port()))
         mine.listen()
@@ -106,7 +106,7 @@ def test_an_address_where_nobody_answers_is_reported_at_once() -> None:
 def test_turns_that_are_asked_for_meanwhile_are_drawn_beside_those_under_way() -> None:
     with serving() as server:
         server.hangs_s = 0.4
-        completions = Completions(server.url, 10, print)
+        completions = ServerSampler(server.url, 10, print)
         began = time.monotonic()
         first = completions.begin(ASK)
         second = completions.begin(replace(ASK, prompts=[[9]], seeds=[13]))
@@ -119,7 +119,7 @@ def test_turns_that_are_asked_for_meanwhile_are_drawn_beside_those_under_way() -
 @pytest.mark.parametrize("status", [500, 404])
 def test_a_server_that_fails_in_mid_run_stops_it(status: int) -> None:
     with serving() as server:
-        complete = Completions(server.url, 10, print)
+        complete = ServerSampler(server.url, 10, print)
         server.status = status
         with pytest.raises(
             StoppedError, match=rf"got: HTTP Error {status}: .*`harness resume` goes"
@@ -130,7 +130,7 @@ def test_a_server_that_fails_in_mid_run_stops_it(status: int) -> None:
 def test_a_server_that_hangs_is_given_up_on() -> None:
     complaints: list[str] = []
     with serving() as server:
-        complete = Completions(server.url, 0.1, print)
+        complete = ServerSampler(server.url, 0.1, print)
         server.hangs_s = 0.4
         with pytest.raises(StoppedError, match="got: timed out"), in_time(0.08, complaints.append):
             complete(ASK)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from harness.config.run import AlgorithmConfig
 from harness.train.ledger import walk
-from harness.train.ledger.walk import Walk
+from harness.train.ledger.walk import AdamWalk
 from harness.train.policy_gradient.advantages import FloatArray
 
 WEIGHTS, UNITS = 10, 8
@@ -31,7 +31,7 @@ class Descent:
         )
 
     @property
-    def walk(self) -> Walk:
+    def walk(self) -> AdamWalk:
         return walk.before_update(self._optimiser, [self.weight], self._config)
 
     def place(self) -> Tensor:
@@ -79,9 +79,9 @@ def test_a_gradient_is_clipped_as_torch_clips_it() -> None:
     weight = torch.nn.Parameter(torch.zeros(4))
     weight.grad = gradient.clone()
     torch.nn.utils.clip_grad_norm_([weight], 0.5)
-    torch.testing.assert_close(step.clipped(gradient), weight.grad)
-    assert torch.equal(step.clipped(gradient * 1e-3), gradient * 1e-3)
-    assert torch.equal(Descent(adam()).walk.clipped(gradient), gradient)
+    torch.testing.assert_close(step.clip(gradient), weight.grad)
+    assert torch.equal(step.clip(gradient * 1e-3), gradient * 1e-3)
+    assert torch.equal(Descent(adam()).walk.clip(gradient), gradient)
 
 
 @pytest.mark.parametrize("units", [2, 3, 8, 13])
@@ -104,7 +104,7 @@ def test_sums_of_units_ask_for_each_gradient_once() -> None:
         return gradients[unit]
 
     rows = np.array([[1.0, 1, 1, 1], [1, -1, 1, -1]])
-    whole, difference = walk.summed(rows, gradient)
+    whole, difference = walk.weighted_sums(rows, gradient)
     assert asked == [0, 1, 2, 3]
     torch.testing.assert_close(whole, gradients.sum(dim=0))
     torch.testing.assert_close(difference, torch.full((3,), -6.0))

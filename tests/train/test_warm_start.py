@@ -21,7 +21,7 @@ from harness.policy.phrases import PHRASES
 from harness.simulator.personas import EVERYONE
 from harness.train.engines.scoring import own_logits
 from harness.train.warm_start import induction, start_model, supervised, training_rows
-from harness.train.warm_start.retelling import retold
+from harness.train.warm_start.retelling import retell_dialogue
 from tests.train.made_language import QUICK
 
 SCHEDULE = supervised.TrainingSchedule(steps=12, rate=0.02, batch=8, constant_until=0.4)
@@ -161,7 +161,9 @@ def test_a_retold_dialogue_is_about_other_things_alike_in_all_of_it() -> None:
         "It is about my exam. I failed the exam twice. I feel ashamed.",
         "So you are ashamed, and it began with your exam. You said that you failed the exam twice.",
     ]
-    versions = {tuple(retold(texts, exam, np.random.default_rng(seed), 0.9)) for seed in range(60)}
+    versions = {
+        tuple(retell_dialogue(texts, exam, np.random.default_rng(seed), 0.9)) for seed in range(60)
+    }
     assert tuple(texts) in versions
     assert len(versions) > 40
     for opening, reply in versions:

@@ -19,9 +19,9 @@ from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.train.metrics import deaf
 from harness.train.metrics.held_out import Meeting
-from harness.train.ranks.work import Work
-from harness.train.rollout.batch import ROLLOUT_STREAM, SideBySide, rng_of, streams, waves
-from harness.train.rollout.conversation import InWaves, StartState, rollout, shares, take_over
+from harness.train.ranks.work import RankWork
+from harness.train.rollout.batch import ROLLOUT_STREAM, MixedSimulator, rng_of, streams, waves
+from harness.train.rollout.conversation import StartState, WaveSpeakers, rollout, shares, take_over
 from harness.train.rollout.uniforms import RolloutUniforms
 from harness.utils.pending import Awaited, Pending, first_ready
 from tests.simulator.endpoint import serving
@@ -76,7 +76,7 @@ class Slow(ScriptedSimulator):
 
 def test_one_speaks_while_the_users_of_the_other_think() -> None:
     log: list[str] = []
-    rollout(Slow(LEVEL, log), InWaves([Speaker("A", log), Speaker("B", log)]), KEYS)
+    rollout(Slow(LEVEL, log), WaveSpeakers([Speaker("A", log), Speaker("B", log)]), KEYS)
     assert log[:10] == [
         "A has 3", "B has 4",
         "A speaks", "1 thinks", "B speaks", "2 thinks",
@@ -85,7 +85,7 @@ def test_one_speaks_while_the_users_of_the_other_think() -> None:
 
 
 def test_each_speaker_has_the_conversations_it_would_have_alone() -> None:
-    together = rollout(Slow(LEVEL, []), InWaves([Speaker("A", []), Speaker("B", [])]), KEYS)
+    together = rollout(Slow(LEVEL, []), WaveSpeakers([Speaker("A", []), Speaker("B", [])]), KEYS)
     users = make(SimulatorConfig(), LEVEL)
     alone = [c for part in (KEYS[:3], KEYS[3:]) for c in rollout(users, Speaker("", []), part)]
     assert together == alone
@@ -97,7 +97,9 @@ def test_waves_go_on_where_others_left_off() -> None:
     users = make(SimulatorConfig(), LEVEL)
     before = rollout(users, Speaker("", []), KEYS)
     starts = [StartState(c.key, c.opening, c.exchanges[:1]) for c in before]
-    taken_over = take_over(users, InWaves([Speaker("A", log), Speaker("B", log)]), KEYS, starts)
+    taken_over = take_over(
+        users, WaveSpeakers([Speaker("A", log), Speaker("B", log)]), KEYS, starts
+    )
     assert log[:4] == ["A has 3", "A takes over 3", "B has 4", "B takes over 4"]
     assert [c.start for c in taken_over] == starts
     assert all(c.exchanges for c in taken_over)
@@ -130,14 +132,14 @@ def test_a_late_answer_keeps_only_its_own_wave_waiting() -> None:
     log: list[str] = []
     speakers = [Speaker(name, log) for name in "ABC"]
     users = Late(LEVEL, KEYS[0], 0.3)
-    conversations = rollout(users, InWaves(speakers), KEYS)
+    conversations = rollout(users, WaveSpeakers(speakers), KEYS)
     spoken = "".join(entry[0] for entry in log if entry.endswith("speaks"))
     late = spoken.index("A", 1)
     assert spoken.startswith("ABC")
     assert late >= len(spoken) - speakers[0].turn + 1, "the others came to their ends meanwhile"
     assert users.polls > 0, "news is looked for while all wait"
     assert conversations == rollout(
-        make(SimulatorConfig(), LEVEL), InWaves([Speaker(name, []) for name in "ABC"]), KEYS
+        make(SimulatorConfig(), LEVEL), WaveSpeakers([Speaker(name, []) for name in "ABC"]), KEYS
     )
 
 
@@ -187,13 +189,13 @@ class Joining(Speaker):
 def test_waves_join_the_batch_of_those_who_speak() -> None:
     batch, lengths = Batch(), {"A": 1, "B": 2, "C": 5}
     speakers = [Joining(name, [], batch, steps) for name, steps in lengths.items()]
-    conversations = rollout(Late(LEVEL, KEYS[0], 0.05), InWaves(speakers), KEYS)
+    conversations = rollout(Late(LEVEL, KEYS[0], 0.05), WaveSpeakers(speakers), KEYS)
     assert batch.sizes[0] == 3, "all speak at once"
     turns = zip(speakers, lengths.values(), strict=True)
     one_by_one = sum(one.turn * steps for one, steps in turns)
     assert len(batch.sizes) < one_by_one
     assert conversations == rollout(
-        make(SimulatorConfig(), LEVEL), InWaves([Speaker(name, []) for name in "ABC"]), KEYS
+        make(SimulatorConfig(), LEVEL), WaveSpeakers([Speaker(name, []) for name in "ABC"]), KEYS
     )
 
 
@@ -203,7 +205,7 @@ def test_a_deaf_policy_speaks_at_once_too() -> None:
     speakers = [
         deaf.DeafSpeaker(Joining("A", [], batch, 2), words[w.start : w.stop]) for w in waves
     ]
-    rollout(Late(LEVEL, KEYS[0], 0.0), InWaves(speakers), KEYS)
+    rollout(Late(LEVEL, KEYS[0], 0.0), WaveSpeakers(speakers), KEYS)
     assert batch.sizes[0] == 2
 
 
@@ -222,7 +224,7 @@ def test_no_news_is_missed_while_users_think() -> None:
 
 def test_users_of_several_levels_are_ready_when_all_are() -> None:
     first, second = (Late(LEVEL, KEYS[n], 0.2) for n in (0, 9 % len(KEYS)))
-    both = SideBySide([first, second], [0, 1])
+    both = MixedSimulator([first, second], [0, 1])
     pending = both.ask(both.open(KEYS[:2]), [SupporterReply("You did your best.")] * 2)
     assert isinstance(pending, Awaited)
     assert len(pending.futures) == 2
@@ -273,7 +275,7 @@ def test_each_conversation_has_a_speaker_where_the_engine_draws_for_all_at_once(
     engine: Any = SimpleNamespace(together=together)
     chat: Any = None
     users = replace(language(), simulator=served("http://localhost:1/v1"))
-    work = Work(users, None, None, chat, engine)
+    work = RankWork(users, None, None, chat, engine)
     assert (
         len(work.held_out_speakers([Meeting(0, user, 0) for user in range(5)]).speakers) == speakers
     )
@@ -282,7 +284,7 @@ def test_each_conversation_has_a_speaker_where_the_engine_draws_for_all_at_once(
 def test_users_of_all_levels_think_at_once() -> None:
     log: list[str] = []
     easy, hard = Slow(LEVEL, log), Slow(replace(LEVEL, threshold=1.0), log)
-    both = SideBySide([easy, hard], [0, 1, 0, 1])
+    both = MixedSimulator([easy, hard], [0, 1, 0, 1])
     turns = both.open(KEYS[:4])
     log.clear()
     answers = both.ask(turns, [SupporterReply("You did your best.")] * 4)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from harness.calibration.interval import Floats, Interval, clustered, mean, share
+from harness.calibration.interval import ConfidenceInterval, Floats, clustered_mean, mean, share
 from harness.calibration.validity.measure import has_asked_word
 from harness.calibration.validity.replies import LOW_EFFORT, pairs, questions, texts
 from harness.config.run import DifficultyConfig
@@ -44,7 +44,7 @@ Progress = Callable[[int], None]
 
 
 @dataclass(frozen=True)
-class Answers:
+class AnswerSummary:
     """The users' answers at one level, summarised; NaN for a conversation that failed."""
 
     finals: Mapping[str, Floats]
@@ -66,7 +66,7 @@ class Answers:
 
 
 @dataclass(frozen=True)
-class Faults:
+class FaultCounts:
     """Numbers of faulty answers at one level, by fault, retried or given up."""
 
     contradictory: int
@@ -79,7 +79,7 @@ def most_requests() -> int:
     return USERS + conversations + FIRST * len(FIRST_KINDS) + 2 * FIRST
 
 
-def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
+def ask(make: Make, level: DifficultyConfig, progress: Progress) -> AnswerSummary:
     """Simulate all conversations of one level and return the summarised answers."""
     long, brief = (replace(level, turn_cap=replies) for replies in (REPLIES, 1))
     keys = [ConversationKey(SEED, 0, number, 0, HELD_OUT) for number in range(USERS)]
@@ -95,7 +95,7 @@ def ask(make: Make, level: DifficultyConfig, progress: Progress) -> Answers:
     turns = [turn for answered in of_first.values() for turn in answered]
     whole = np.concatenate([finals[kind] for kind in KINDS])
     kept = [np.isfinite(values) for values in changes.values()]
-    return Answers(
+    return AnswerSummary(
         finals=finals,
         changes={**changes, **{name: _changes(answered) for name, answered in of_first.items()}},
         start=float(level.start_emotion),
@@ -181,7 +181,7 @@ def _changes(turns: Sequence[UserTurn]) -> Floats:
     return np.array([np.nan if turn.change is None else turn.change for turn in turns], float)
 
 
-def measured(answers: Answers, faults: Faults) -> dict[str, Interval | None]:
+def measure(answers: AnswerSummary, faults: FaultCounts) -> dict[str, ConfidenceInterval | None]:
     """Return the measures of one level: those of the validity card, and some of its own.
 
     A reply counts as heard as hurtful if it lowers the mood.
@@ -210,26 +210,26 @@ def measured(answers: Answers, faults: Faults) -> dict[str, Interval | None]:
     }
 
 
-def _mean(values: Floats) -> Interval | None:
+def _mean(values: Floats) -> ConfidenceInterval | None:
     return mean(values[np.isfinite(values)])
 
 
-def _of_turns(hits: ArrayLike, changes: Floats) -> Interval | None:
+def _of_turns(hits: ArrayLike, changes: Floats) -> ConfidenceInterval | None:
     """Return a share of turns, clustered by conversation."""
     values = np.where(np.isfinite(changes), np.asarray(hits, float), np.nan)
     conversations = np.broadcast_to(np.arange(len(changes))[:, None], changes.shape)
-    interval = clustered(values.ravel(), conversations.ravel())
+    interval = clustered_mean(values.ravel(), conversations.ravel())
     if interval is None or interval.low < interval.high:
         return interval
     return share([interval.value > 0.5] * len(changes))  # all equal: an interval of positive width
 
 
-def _rate(faults: int, good: int) -> Interval | None:
+def _rate(faults: int, good: int) -> ConfidenceInterval | None:
     """Return the share of faulty answers among faulty and good ones."""
     return share([True] * faults + [False] * good)
 
 
-def order(levels: Mapping[str, Answers]) -> list[dict[str, Any]]:
+def order(levels: Mapping[str, AnswerSummary]) -> list[dict[str, Any]]:
     """Return the paired difference in final emotion of each level and the next, easiest first.
 
     At each level the same users get the same replies.
@@ -241,6 +241,8 @@ def order(levels: Mapping[str, Answers]) -> list[dict[str, Any]]:
     ]
 
 
-def _difference(levels: Mapping[str, Answers], easier: str, harder: str) -> Interval | None:
+def _difference(
+    levels: Mapping[str, AnswerSummary], easier: str, harder: str
+) -> ConfidenceInterval | None:
     ends = [np.array([levels[name].finals[kind] for kind in KINDS]) for name in (easier, harder)]
     return _mean((ends[0] - ends[1]).mean(axis=0))

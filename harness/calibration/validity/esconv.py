@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.calibration.interval import RESAMPLES, Interval, mean, share
+from harness.calibration.interval import RESAMPLES, ConfidenceInterval, mean, share
 from harness.config.run import STRATEGIES
 from harness.errors import DataError
 from harness.records import plain_file
@@ -42,32 +42,32 @@ Codes = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class HeardStrategy:
+class StrategyAgreement:
     """Results for the utterances annotated with one strategy."""
 
     n: int
-    agreement: Interval | None
+    agreement: ConfidenceInterval | None
     """Share in which that strategy is recognised."""
-    unheard: Interval | None
+    unheard: ConfidenceInterval | None
     """Share in which no strategy is recognised."""
 
 
 @dataclass(frozen=True)
-class Hearing:
+class RecognitionAgreement:
     """Agreement of the recognised strategies of real utterances with their annotation."""
 
     n: int
     """Number of distinct pairs of strategy and text."""
-    agreement: Interval | None
+    agreement: ConfidenceInterval | None
     """Share whose annotated strategy is recognised."""
-    heard_per_utterance: Interval | None
-    kappa: Interval | None
+    heard_per_utterance: ConfidenceInterval | None
+    kappa: ConfidenceInterval | None
     """Cohen's kappa of the last recognised strategy and the annotation. None recognised is a label
     of its own; utterances annotated as Others are left out."""
-    unheard: Interval | None
-    not_language: Interval | None
+    unheard: ConfidenceInterval | None
+    not_language: ConfidenceInterval | None
     """Share that the user would not take as language."""
-    by_strategy: dict[str, HeardStrategy]
+    by_strategy: dict[str, StrategyAgreement]
     reader: str
 
     def to_json(self) -> dict[str, object]:
@@ -95,7 +95,9 @@ def utterances(path: Path) -> list[tuple[str, str]]:
     return list(pairs)
 
 
-def measure(annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXICAL) -> Hearing:
+def measure(
+    annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXICAL
+) -> RecognitionAgreement:
     """Compare the strategies recognised in each text with its annotated strategy."""
     reader.hear([sentence for _, text in annotated for sentence in sentences(text)])  # one batch
     heard = [recognise(text, reader) for _, text in annotated]
@@ -106,7 +108,7 @@ def measure(annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXIC
     judged = [n for n, (label, _) in enumerate(annotated) if label != "other"]
     given = np.array([STRATEGIES.index(annotated[n][0]) for n in judged], np.int64)
     last = [STRATEGIES.index(heard[n][-1]) if heard[n] else len(STRATEGIES) for n in judged]
-    return Hearing(
+    return RecognitionAgreement(
         n=len(annotated),
         agreement=share(agrees),
         heard_per_utterance=mean([len(some) for some in heard]),
@@ -114,7 +116,7 @@ def measure(annotated: Sequence[tuple[str, str]], reader: SentenceReader = LEXIC
         unheard=share(silent),
         not_language=share([language_guard.fault(text) is not None for _, text in annotated]),
         by_strategy={
-            name: HeardStrategy(
+            name: StrategyAgreement(
                 len(places), share([agrees[n] for n in places]), share([silent[n] for n in places])
             )
             for name, places in by_label.items()
@@ -132,7 +134,7 @@ def kappa(first: Codes, second: Codes) -> float:
     return (float(np.trace(table)) - by_chance) / (1 - by_chance) if by_chance < 1 else float("nan")
 
 
-def _kappa_interval(first: Codes, second: Codes) -> Interval | None:
+def _kappa_interval(first: Codes, second: Codes) -> ConfidenceInterval | None:
     """Return kappa with a bootstrap interval over utterances; None for fewer than two."""
     if len(first) < 2 or not np.isfinite(value := kappa(first, second)):
         return None
@@ -140,4 +142,4 @@ def _kappa_interval(first: Codes, second: Codes) -> Interval | None:
     places = rng.integers(0, len(first), (RESAMPLES, len(first)))
     drawn = [kappa(first[at], second[at]) for at in places]
     low, high = np.nanquantile(drawn, [0.025, 0.975])
-    return Interval(value, float(low), float(high))
+    return ConfidenceInterval(value, float(low), float(high))

@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from harness.calibration.interval import Floats, Interval, mean, share
+from harness.calibration.interval import ConfidenceInterval, Floats, mean, share
 from harness.calibration.users import MeasuredUsers, Reader, prepare, simulated
 from harness.calibration.validity import requirements
 from harness.calibration.validity.replies import (
@@ -47,30 +47,30 @@ CLOSED = ("unknown", "rather_not")
 class Validity:
     """The validity of a user: whether it prefers kindness, and understands and answers replies."""
 
-    kind_minus_cruel: Interval | None
+    kind_minus_cruel: ConfidenceInterval | None
     """Final emotion after six kind replies minus after their cruel twins, in points."""
-    kind_minus_start: Interval | None
+    kind_minus_start: ConfidenceInterval | None
     """Final minus initial emotion over six kind replies, in points."""
-    neutral_minus_cruel: Interval | None
-    kind_minus_neutral: Interval | None
-    natural_minus_low_effort: Interval | None
+    neutral_minus_cruel: ConfidenceInterval | None
+    kind_minus_neutral: ConfidenceInterval | None
+    natural_minus_low_effort: ConfidenceInterval | None
     """Final emotion after natural, caring replies minus after short, off-topic or advising ones."""
-    cruel_heard: Interval | None
+    cruel_heard: ConfidenceInterval | None
     """Share of cruel replies that are heard as hurtful."""
-    cruel_rises: Interval | None
+    cruel_rises: ConfidenceInterval | None
     """P(rise) after a cruel reply, averaged over the six replies of a conversation."""
-    cruel_rises_at_opening: Interval | None
+    cruel_rises_at_opening: ConfidenceInterval | None
     """P(rise) after a cruel first reply, before the user is wary."""
-    negations_heard: Interval | None
+    negations_heard: ConfidenceInterval | None
     """Share of supportive negations that are heard as hurtful."""
-    kind_words_rise: Interval | None
+    kind_words_rise: ConfidenceInterval | None
     """P(rise) after a hurtful reply in kind words."""
-    gibberish_rises: Interval | None
-    natural_flagged: Interval | None
+    gibberish_rises: ConfidenceInterval | None
+    natural_flagged: ConfidenceInterval | None
     """Share of natural replies, in various styles, that are flagged as not language."""
-    asked_word_in_answer: Interval | None
+    asked_word_in_answer: ConfidenceInterval | None
     """Share of answers to a question that contain a word of what was asked about."""
-    by_category: dict[str, Interval | None]
+    by_category: dict[str, ConfidenceInterval | None]
     """P(rise) after the kind twin minus after the cruel twin, by kind of cruelty."""
 
 

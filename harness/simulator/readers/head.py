@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class ModelIdentity:
+class ReaderModelIdentity:
     """The identity by which a head recognises its model."""
 
     architecture: str
@@ -70,10 +70,10 @@ class Extraction:
 
 
 @dataclass(frozen=True, eq=False)
-class Head:
+class ClassifierHead:
     """A fitted head."""
 
-    model: ModelIdentity
+    model: ReaderModelIdentity
     extraction: Extraction
     centre: Floats
     """Mean of each feature, shape (features,)."""
@@ -116,10 +116,12 @@ class Head:
         return held.hexdigest()[:12]
 
 
-_ARRAYS = tuple(field.name for field in fields(Head) if field.name not in ("model", "extraction"))
+_ARRAYS = tuple(
+    field.name for field in fields(ClassifierHead) if field.name not in ("model", "extraction")
+)
 
 
-def read(path: Path) -> Head:
+def read(path: Path) -> ClassifierHead:
     """Return the head in a file. Raises ConfigError for a file that cannot be used."""
     try:
         with (
@@ -128,7 +130,9 @@ def read(path: Path) -> Head:
         ):
             about = json.loads(str(held["about"]))
             arrays = {name: np.asarray(held[name], np.float64) for name in _ARRAYS}
-        head = Head(ModelIdentity(**about["model"]), _extraction(about["extraction"]), **arrays)
+        head = ClassifierHead(
+            ReaderModelIdentity(**about["model"]), _extraction(about["extraction"]), **arrays
+        )
         _check(head)
     except plain_file.ARCHIVE_ERRORS as error:
         rule = "must be a file that benchmarks/lm_reader.py has written"
@@ -142,7 +146,7 @@ def _extraction(values: Mapping[str, Any]) -> Extraction:
     return Extraction(**{**values, **layers})
 
 
-def _check(head: Head) -> None:
+def _check(head: ClassifierHead) -> None:
     """Raise ValueError for arrays of a wrong shape or with values that are not finite."""
     taken = len(head.extraction.mean_layers) + len(head.extraction.last_layers)
     features = taken * head.model.hidden_size + WORD_FEATURES
@@ -155,7 +159,7 @@ def _check(head: Head) -> None:
             raise ValueError(f"{name} is of shape {values.shape} and should be of {shape}")
 
 
-def refuse_another(head: Head, path: Path, model: ModelIdentity, name: str) -> None:
+def refuse_another(head: ClassifierHead, path: Path, model: ReaderModelIdentity, name: str) -> None:
     """Raise ConfigError if a head was fitted on another model than `model`, named `name`."""
     if head.model != model:
         raise ConfigError(

@@ -12,12 +12,12 @@ import numpy as np
 
 from harness.errors import ConfigError
 from harness.simulator.readers import head as heads
-from harness.simulator.readers.head import Floats, Head
+from harness.simulator.readers.head import ClassifierHead, Floats
 from harness.simulator.scripted import polarity, recognition
 from harness.simulator.scripted.polarity import Polarity
 from harness.simulator.scripted.recognition import KINDS, SURE, strategy_of
-from harness.simulator.scripted.sentence_features import wording_of
-from harness.simulator.scripted.sentence_reader import Heard
+from harness.simulator.scripted.sentence_features import extract_features
+from harness.simulator.scripted.sentence_reader import SentenceLabel
 from harness.simulator.scripted.weights import regression
 from harness.utils import installation
 from harness.utils.remembered import Remembered
@@ -54,9 +54,11 @@ def lm_reader(model: str, head: str = "") -> LmReader:
 class LmReader:
     """Classifies sentences with a language model. New sentences are read in batches."""
 
-    def __init__(self, states: SentenceStates, head: Head, made_of: tuple[str, str]) -> None:
+    def __init__(
+        self, states: SentenceStates, head: ClassifierHead, made_of: tuple[str, str]
+    ) -> None:
         self._states, self._head, self._made_of = states, head, made_of
-        self._remembered = Remembered[str, Heard]()
+        self._remembered = Remembered[str, SentenceLabel]()
 
     def __reduce__(self) -> tuple[Callable[..., LmReader], tuple[str, str]]:
         """Pickle as a call of `lm_reader`, so that another process loads the model itself."""
@@ -73,11 +75,11 @@ class LmReader:
         """Number of sentences read so far, not counting those answered from the cache."""
         return self._remembered.made
 
-    def hear(self, sentences: Sequence[str]) -> list[Heard]:
+    def hear(self, sentences: Sequence[str]) -> list[SentenceLabel]:
         """Return each sentence as heard."""
         return self._remembered.of(sentences, self._hear)
 
-    def _hear(self, sentences: Sequence[str]) -> Iterator[Heard]:
+    def _hear(self, sentences: Sequence[str]) -> Iterator[SentenceLabel]:
         """Yield each sentence as heard, without the cache."""
         states = self._states.of(sentences, self._head.extraction)
         features = np.concatenate([states, word_features(sentences)], axis=1)
@@ -87,7 +89,7 @@ class LmReader:
             sentences, polarities, strategies, strict=True
         ):
             heard = Polarity(caring, 1 - caring - hurtful, hurtful)
-            yield Heard(heard, strategy_of(sentence, _judged(chances)))
+            yield SentenceLabel(heard, strategy_of(sentence, _judged(chances)))
 
 
 def word_features(sentences: Sequence[str]) -> Floats:
@@ -97,7 +99,7 @@ def word_features(sentences: Sequence[str]) -> Floats:
             *regression(polarity.WEIGHTS, polarity.POLARITIES).probabilities(some),
             *regression(recognition.WEIGHTS, KINDS).probabilities(some),
         )
-        for some in (wording_of(sentence).features for sentence in sentences)
+        for some in (extract_features(sentence).features for sentence in sentences)
     ]
     values = np.array(chances).reshape(len(sentences), heads.WORD_FEATURES)
     logs: Floats = np.log(np.maximum(values, LEAST_CHANCE))

@@ -19,7 +19,7 @@ from transformers.utils import logging
 
 from harness.embedded import models as embedded
 from harness.errors import ConfigError
-from harness.simulator.readers.head import Extraction, Floats, ModelIdentity
+from harness.simulator.readers.head import Extraction, Floats, ReaderModelIdentity
 from harness.utils.terminal import shortened
 
 BATCH = 64
@@ -143,13 +143,13 @@ def _refuse_made_up(report: Any) -> None:
         raise ValueError(f"no weights that fit for {len(lacking)} tensors, {lacking[0]} among them")
 
 
-def _identity(model: Any, layers: Any, tokens: Sequence[int]) -> ModelIdentity:
+def _identity(model: Any, layers: Any, tokens: Sequence[int]) -> ReaderModelIdentity:
     held = hashlib.sha256(str(list(tokens)).encode())
     for part in (model.get_input_embeddings(), *layers):
         matrix = next(p for p in part.parameters() if p.dim() == 2)
         held.update(matrix[:DIGESTED_ROWS].float().contiguous().numpy().tobytes())
     config = model.config
-    return ModelIdentity(
+    return ReaderModelIdentity(
         str(config.model_type), config.hidden_size, len(layers), held.hexdigest()[:12]
     )
 

@@ -13,8 +13,8 @@ from dataclasses import field, replace
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.scripted import questions
-from harness.simulator.scripted.lines import ANSWERS, HURTFUL, all_lines, unsaid
-from harness.simulator.scripted.questions import ABSENT, OF_THE_TALK, Question
+from harness.simulator.scripted.lines import ANSWERS, HURTFUL, all_lines, pick_unsaid
+from harness.simulator.scripted.questions import ABSENT, OF_THE_TALK, ParsedQuestion
 from harness.simulator.scripted.relevance import (
     ENTITIES,
     asks_of_persons,
@@ -22,7 +22,7 @@ from harness.simulator.scripted.relevance import (
     ranked,
 )
 from harness.simulator.scripted.yes_or_no import says_neither, says_no
-from harness.simulator.state import Disclosed, State
+from harness.simulator.state import Disclosures, State
 from harness.utils.record import record
 
 REFUSES = (0.10, 0.07, 0.04, 0.02)
@@ -41,27 +41,27 @@ _HURT = all_lines((*(f"fall.{reason}" for reason in HURTFUL), "fall.wary", "hurt
 
 
 @record
-class Told:
+class UserAnswer:
     """What the user tells next."""
 
     sentences: tuple[str, ...] = ()
     index: int | None = None
     """Index into Persona.tellable of the sentence told."""
-    feeling: bool = False
+    feeling_follows: bool = False
     """True if a feeling must follow because the supporter asked for it."""
-    need: bool = False
+    need_follows: bool = False
     """True if a need must follow because the supporter asked for it."""
-    closed: bool = False
+    is_closed: bool = False
     """True if nothing more is told: the user refused, or did not know."""
-    refused: bool = False
+    is_refusal: bool = False
     """True if the user refused; no need follows then."""
-    reaction: bool = False
+    is_reaction: bool = False
     """True if the first sentence is a yes or no that a shown reaction already expresses."""
     lines: tuple[str, ...] = field(default=())
     """The lines used, as worded in the data files."""
 
 
-def answer(state: State, question: Question, rises: bool, u: Sequence[float]) -> Told:
+def answer(state: State, question: ParsedQuestion, rises: bool, u: Sequence[float]) -> UserAnswer:
     """Return the user's answer to `question`; `rises` says whether the reply raised the emotion."""
     speaker = _Speaker(state, u)
     if question.subject == "safe":
@@ -77,7 +77,7 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
     if question.subject == "scale":
         return speaker.line("scale", n=str(max(1, min(10, 10 - state.emotion // 10))))
     if not rises and u[0] < 2 * _refusal(state):
-        return replace(speaker.line("rather_not", closed=True, x=_named(question)), refused=True)
+        return replace(speaker.line("rather_not", closed=True, x=_named(question)), is_refusal=True)
     if question.feelings and question.kind != "open":
         return speaker.felt(question)
     if question.subject == "motive":
@@ -94,7 +94,7 @@ def answer(state: State, question: Question, rises: bool, u: Sequence[float]) ->
             "nothing_of", x=question.named.removeprefix("my ") or str(question.subject)
         )
     if question.subject == "feeling":
-        return Told(feeling=True)
+        return UserAnswer(feeling_follows=True)
     if question.subject is not None and not of_persons:
         return speaker.line("told_already")
     if question.kind == "guess":
@@ -108,7 +108,7 @@ def _refusal(state: State) -> float:
     return REFUSES[state.trust] * REFUSES_BY_TEMPERAMENT[state.user.temperament]
 
 
-def _named(question: Question) -> str:
+def _named(question: ParsedQuestion) -> str:
     return question.named or ANSWERS["name"].get(question.subject or "fact", ("that",))[0]
 
 
@@ -117,46 +117,50 @@ class _Speaker:
 
     def __init__(self, state: State, u: Sequence[float]) -> None:
         self.state, self.u = state, u
-        self.disclosed: Disclosed = state.disclosed
+        self.disclosed: Disclosures = state.disclosed
         self.persona = state.user.persona
         self.voice = self.persona.voice
         self.entities = ENTITIES[state.user.persona_index]
 
-    def line(self, table: str, closed: bool = False, **values: str) -> Told:
+    def line(self, table: str, closed: bool = False, **values: str) -> UserAnswer:
         """Return a single line of `table` as the whole answer."""
-        line = unsaid(ANSWERS[table][self.voice], self.disclosed.lines, self.u[2])
-        return Told((_capital(line.format(**values)),), closed=closed, lines=(line,))
+        line = pick_unsaid(ANSWERS[table][self.voice], self.disclosed.lines, self.u[2])
+        return UserAnswer((_capital(line.format(**values)),), is_closed=closed, lines=(line,))
 
-    def offered(self, question: Question, rises: bool) -> Told:
+    def offered(self, question: ParsedQuestion, rises: bool) -> UserAnswer:
         """Return the response to an offer or proposal, with a related sentence if there is one."""
         taken, declined = _TAKEN[question.kind]
         first = self.line(taken if rises else declined)
         index = self._best(question, question.subject, near=False)
         if index is None or not self.entities[index] & question.entities:
             no = not rises
-            return replace(first, closed=no, refused=no, reaction=question.kind == "proposal")
+            return replace(
+                first, is_closed=no, is_refusal=no, is_reaction=question.kind == "proposal"
+            )
         text = self.persona.tellable[index].text
         by_reaction = question.kind == "proposal"
-        return Told((*first.sentences, text), index, reaction=by_reaction, lines=first.lines)
+        return UserAnswer(
+            (*first.sentences, text), index, is_reaction=by_reaction, lines=first.lines
+        )
 
-    def wants(self) -> Told:
+    def wants(self) -> UserAnswer:
         """Return a line that says the kind of the need; the level decides how much more follows."""
         emotional = self.state.user.intention in EMOTIONAL_INTENTIONS
         pool = ANSWERS["wants_kind"]["emotional" if emotional else "rational"]
-        line = unsaid(pool, self.disclosed.lines, self.u[2])
-        return Told((line,), need=True, lines=(line,))
+        line = pick_unsaid(pool, self.disclosed.lines, self.u[2])
+        return UserAnswer((line,), need_follows=True, lines=(line,))
 
-    def is_safe(self, question: Question) -> Told:
+    def is_safe(self, question: ParsedQuestion) -> UserAnswer:
         """Return an answer that the user is safe, with an untold sentence of their life if any."""
         index = self._best(question, "safe", near=False)
         if index is None:
             return self.line("safe")
         text = self.persona.tellable[index].text
         asked_so = "safe" in question.plain and _SAYS_SAFE.search(text) is None
-        first = self.line("safe") if asked_so else Told()
-        return Told((*first.sentences, text), index, lines=first.lines)
+        first = self.line("safe") if asked_so else UserAnswer()
+        return UserAnswer((*first.sentences, text), index, lines=first.lines)
 
-    def of_the_talk(self, subject: str, rises: bool) -> Told:
+    def of_the_talk(self, subject: str, rises: bool) -> UserAnswer:
         """Return the answer to a question about the conversation itself."""
         hurt = self.state.suspicion > 0 or not _HURT.isdisjoint(self.disclosed.lines)
         table = {
@@ -164,21 +168,21 @@ class _Speaker:
             "opinion": "thinks_well" if rises else "thinks_little",
             "read": "hurt_read" if hurt else "fine_read",
         }[subject]
-        return replace(self.line(table), reaction=subject == "checked")
+        return replace(self.line(table), is_reaction=subject == "checked")
 
-    def felt(self, question: Question) -> Told:
+    def felt(self, question: ParsedQuestion) -> UserAnswer:
         """Return which of the feelings in the question the user has, or that they have another."""
         own = next((f for f in question.feelings if f in self.persona.feelings), None)
         if own is None:
             first = self.line("other_feeling", e=question.feelings[-1])
-            return Told(first.sentences, feeling=True, lines=first.lines)
+            return UserAnswer(first.sentences, feeling_follows=True, lines=first.lines)
         first = self.line("yes")
         index = self._best(question, "why", near=True)
         more = () if index is None else (self.persona.tellable[index].text,)
         begins = first.sentences if question.kind == "yes_no" else ()
-        return Told((*begins, f"I feel {own}.", *more), index, lines=first.lines)
+        return UserAnswer((*begins, f"I feel {own}.", *more), index, lines=first.lines)
 
-    def sentence(self, question: Question, rises: bool) -> Told | None:
+    def sentence(self, question: ParsedQuestion, rises: bool) -> UserAnswer | None:
         """Return an answer with an untold sentence, after yes or no if due; None if none fits."""
         subject = question.subject
         index = self._best(question, subject, near=True)
@@ -195,10 +199,10 @@ class _Speaker:
         if feeling and question.kind == "yes_no":
             well = _ASKS_WHETHER_WELL.search(question.plain) is None or self.state.emotion >= WELL
             first = self.yes_or_no(question, well)
-            return Told(first.sentences, feeling=True, lines=first.lines)
-        return Told((*beginning, tellable.text), index, feeling=feeling, lines=lines)
+            return UserAnswer(first.sentences, feeling_follows=True, lines=first.lines)
+        return UserAnswer((*beginning, tellable.text), index, feeling_follows=feeling, lines=lines)
 
-    def _first(self, question: Question, text: str, rises: bool) -> Told | None:
+    def _first(self, question: ParsedQuestion, text: str, rises: bool) -> UserAnswer | None:
         """Return the yes or no that begins an answer; None if there is none to add."""
         if text.startswith(("Yes", "No,", "No ")):
             return None
@@ -206,25 +210,25 @@ class _Speaker:
             return None
         return self.yes_or_no(question, not says_no(question, text))
 
-    def yes_or_no(self, question: Question, yes: bool) -> Told:
+    def yes_or_no(self, question: ParsedQuestion, yes: bool) -> UserAnswer:
         """Return yes or no, mostly as a whole sentence where the question allows it."""
         whole = question.statements[0 if yes else 1]
         if whole and self.u[3] < SAID_BACK:
-            return Told((whole,))
+            return UserAnswer((whole,))
         return self.line("yes" if yes else "no")
 
-    def _unnamed(self, question: Question, index: int) -> bool:
+    def _unnamed(self, question: ParsedQuestion, index: int) -> bool:
         """Return whether the answer must begin by repeating the thing asked about."""
         named = questions.entities(question.named)
         return named.isdisjoint(self.entities[index]) and self.u[3] < ECHOED
 
-    def _best(self, question: Question, subject: str | None, near: bool) -> int | None:
+    def _best(self, question: ParsedQuestion, subject: str | None, near: bool) -> int | None:
         """Return the index of the untold sentence that answers best; None if none is connected."""
         told = self.disclosed.told
         best = ranked(self.state.user.persona_index, subject, question.entities, near)
         return next((index for index in best if index not in told), None)
 
-    def _leaves_open(self, question: Question, text: str) -> bool:
+    def _leaves_open(self, question: ParsedQuestion, text: str) -> bool:
         """Return whether a sentence answers neither yes nor no.
 
         This is so if it mentions none of the persons in the question.

@@ -17,8 +17,8 @@ from harness.simulator.scripted.reading import (
     read,
     takes_up,
 )
-from harness.simulator.scripted.replies import Reading, Sentence
-from harness.simulator.scripted.sentence_guard import Fault
+from harness.simulator.scripted.replies import ReplyReading, SentenceReading
+from harness.simulator.scripted.sentence_guard import LanguageFault
 from harness.simulator.state import State
 from harness.utils.record import record
 
@@ -43,7 +43,7 @@ DOUBT = -1.6
 COLD, WARM_FROM = -2.5, 0.5
 """Logits for a reply with P(caring) = 0, and the P(caring) from which there is no penalty."""
 PUZZLED = -5.0
-ATYPICAL = Fault("typicality", "unlike anything the start policy says")
+ATYPICAL = LanguageFault("typicality", "unlike anything the start policy says")
 _SHARED_STEMS = tuple(COMMON_STEMS.union(*some) for some in TELLABLE_STEMS)
 """By persona, the stems that do not show that a reply speaks of another persona's fact."""
 _ALL_STEMS = tuple(frozenset().union(*some) for some in TELLABLE_STEMS)
@@ -86,7 +86,7 @@ class Appraisal:
         }  # fmt: skip
 
 
-def puzzle(reading: Reading, start_z: float | None, cut: float | None) -> Fault | None:
+def puzzle(reading: ReplyReading, start_z: float | None, cut: float | None) -> LanguageFault | None:
     """Return why a reply is not language to the user; None if they understand it.
 
     A reply is also rejected if its z-score `start_z` under the start policy exceeds `cut`. None for
@@ -99,7 +99,7 @@ def puzzle(reading: Reading, start_z: float | None, cut: float | None) -> Fault 
 
 
 def appraise(
-    reading: Reading,
+    reading: ReplyReading,
     cut: bool,
     puzzled: bool,
     suspicion: float,
@@ -125,22 +125,22 @@ def appraise(
         repetition=SAID_BEFORE if stale else 0.0,
         fatigue=_mean_fatigue(reading.strategy_set, state.past_strategies),
         form=_form(reading.word_count, len(reading.strategy_set), cut),
-        hurt=HURT if hurts(reading, state) else 0.0,
+        hurt=HURT if is_hurtful(reading, state) else 0.0,
         doubt=DOUBT * max(0.0, suspicion),
         coldness=COLD * max(0.0, 1 - reading.caring / WARM_FROM),
         puzzled=PUZZLED if puzzled else 0.0,
     )
 
 
-def hurts(reading: Reading, state: State) -> bool:
+def is_hurtful(reading: ReplyReading, state: State) -> bool:
     """Return whether the user of `state` hears `reading` as hurtful."""
     evidence = reading.hurt_evidence + dynamics.PRIOR_OF_SUSPICION * state.suspicion
     return reading.hurts or evidence > dynamics.HURTFUL_FROM
 
 
-def _fresh(reading: Reading, state: State) -> list[Sentence]:
+def _fresh(reading: ReplyReading, state: State) -> list[SentenceReading]:
     """Return the sentences that were not said before, do not echo the user and do not flatter."""
-    fresh, earlier = list[Sentence](), state.sentences
+    fresh, earlier = list[SentenceReading](), state.sentences
     for sentence in reading.sentences:
         if not sentence.hollow and not sentence.said_before(earlier):
             fresh.append(sentence)
@@ -148,7 +148,7 @@ def _fresh(reading: Reading, state: State) -> list[Sentence]:
     return fresh
 
 
-def says_again(reading: Reading, state: State) -> bool:
+def says_again(reading: ReplyReading, state: State) -> bool:
     """Return whether a sentence repeats an earlier sentence of this reply or a previous one."""
     earlier = state.sentences
     for sentence in reading.sentences:
@@ -179,7 +179,7 @@ def _worth(
     return sum(values) / len(values)
 
 
-def _pick_up(reading: Reading, state: State) -> float:
+def _pick_up(reading: ReplyReading, state: State) -> float:
     """Return the logits for taking up a told sentence or feeling; the newest counts most."""
     disclosed, value = state.disclosed, 0.0
     told, persona_index = disclosed.told, state.user.persona_index
@@ -193,7 +193,7 @@ def _pick_up(reading: Reading, state: State) -> float:
     return value if reading.feelings.isdisjoint(disclosed.feelings) else value + FEELING
 
 
-def taken_up(text: str, state: State) -> tuple[str, ...]:
+def find_taken_up(text: str, state: State) -> tuple[str, ...]:
     """Return the told sentences, then the feelings, that `text` takes up, in the user's words.
 
     Appraisal.pick_up rewards them.
@@ -205,7 +205,7 @@ def taken_up(text: str, state: State) -> tuple[str, ...]:
     return (*(state.user.persona.tellable[n].text for n in told), *feelings)
 
 
-def _takes_up_one(reading: Reading, told: Sequence[frozenset[str]]) -> bool:
+def _takes_up_one(reading: ReplyReading, told: Sequence[frozenset[str]]) -> bool:
     """Return whether a sentence of the reply takes up one of `told`, the stems of sentences."""
     for sentence in reading.sentences:
         stems = sentence.stems
@@ -215,7 +215,7 @@ def _takes_up_one(reading: Reading, told: Sequence[frozenset[str]]) -> bool:
     return False
 
 
-def _foreign(reading: Reading, state: State) -> int:
+def _foreign(reading: ReplyReading, state: State) -> int:
     """Return the number of feelings that the user never told, plus 1 for another persona's fact."""
     own = state.user.persona_index
     unnamed = reading.feelings - state.disclosed.feelings

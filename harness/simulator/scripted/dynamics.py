@@ -22,6 +22,11 @@ RUNAWAY = 0.069
 NEUTRAL_EMOTION = 45
 NOISE = 0.01
 """Share of changes whose direction is a coin toss."""
+LARGE_CHANCE, LARGE_CHANCE_PER_WORTH = 0.3, 0.3
+"""Chance that a change has the larger size at a worth of 0, and its increase per unit of worth in
+the direction of the change."""
+HIGH_EMOTION, LARGE_CHANCE_AT_HIGH = 75, 0.1
+"""Emotion from which a rise is rarely large, and the chance that it is."""
 LAST, PREVIOUS, EARLIER = 3.4, 1.0, 0.5
 """Fatigue in logits for a strategy used in the last reply, the reply before it, or earlier."""
 INTENTION_OFFSET = {
@@ -93,9 +98,10 @@ def rise_probability(x: float) -> float:
 
 def large_probability(rises: bool, value: float, emotion: int) -> float:
     """Return the chance that a change has the larger of the two sizes."""
-    if rises and emotion >= 75:
-        return 0.1
-    return min(1.0, 0.3 + 0.3 * max(value if rises else -value, 0.0))
+    if rises and emotion >= HIGH_EMOTION:
+        return LARGE_CHANCE_AT_HIGH
+    toward = max(value if rises else -value, 0.0)
+    return min(1.0, LARGE_CHANCE + LARGE_CHANCE_PER_WORTH * toward)
 
 
 def change_size(large: bool, difficulty: DifficultyConfig) -> int:
@@ -138,7 +144,7 @@ def strategy_fits(intention: str, trust: int, path: str | None = None) -> tuple[
 
     While a user on an adversarial `path` tests the supporter, the path's fits apply instead.
     """
-    if path is not None and paths.tests(path, trust):
+    if path is not None and paths.is_testing(path, trust):
         return paths.FITS[path]
     return (_LATE if trust >= LATE_TRUST else _EARLY)[intention]
 
@@ -160,12 +166,12 @@ def trust_growth_probability(strategy: str, rule: DisclosureRule) -> float:
 
 def reluctance(path: str | None, trust: int) -> float:
     """Return the log-odds that a reply loses because the user tests the supporter, else 0."""
-    return paths.RELUCTANCE if paths.tests(path, trust) else 0.0
+    return paths.RELUCTANCE if paths.is_testing(path, trust) else 0.0
 
 
 def stands_test(strategy: str, path: str | None, trust: int) -> bool:
     """Return whether `strategy` passes the user's test; True if they are not testing."""
-    if path is None or not paths.tests(path, trust):
+    if path is None or not paths.is_testing(path, trust):
         return True
     return paths.FITS[path][STRATEGIES.index(strategy)] >= GOAL_LINE
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.config.run import EMOTIONAL_INTENTIONS
 from harness.simulator.intention_lines import NEEDS
-from harness.simulator.scripted.lines import BANDS, LINES, unsaid
+from harness.simulator.scripted.lines import BANDS, LINES, pick_unsaid
 from harness.simulator.state import State
 
 LOW, LIGHTER, MET = 35, 60, 70
@@ -35,7 +35,7 @@ def feeling_line(was_told: bool, emotion: int, said: frozenset[str], u: float) -
     `was_told` says whether the user spoke of the feeling before.
     """
     band = BANDS[0 if emotion < LOW else 1 if emotion < LIGHTER or not was_told else 2]
-    return unsaid(LINES["told_feeling" if was_told else "new_feeling"][band], said, u)
+    return pick_unsaid(LINES["told_feeling" if was_told else "new_feeling"][band], said, u)
 
 
 def need_line(
@@ -61,4 +61,4 @@ def need_line(
         pool = NEEDS[f"need.{'more' if shown == 'free' and rises else shown}"][intention]
     said = frozenset(earlier)
     all_said = said.issuperset(pool)
-    return unsaid(pool, frozenset(earlier[-(len(pool) - 1) :]) if all_said else said, u)
+    return pick_unsaid(pool, frozenset(earlier[-(len(pool) - 1) :]) if all_said else said, u)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from harness.simulator.scripted.polarity import APOLOGY, SEVERE, Polarity, polarity_of
 from harness.simulator.scripted.recognition import dismisses, strategy_of
-from harness.simulator.scripted.sentence_features import wording_of
+from harness.simulator.scripted.sentence_features import extract_features
 from harness.utils.record import record
 
 
@@ -24,9 +24,9 @@ class Judgement:
 
 
 @lru_cache(maxsize=16384)
-def judged(sentence: str) -> Judgement:
+def judge(sentence: str) -> Judgement:
     """Return the judgements of a sentence."""
-    kinds = wording_of(sentence).phrase_kinds
+    kinds = extract_features(sentence).phrase_kinds
     return Judgement(
         polarity_of(sentence),
         strategy_of(sentence),

@@ -28,7 +28,7 @@ LONGEST_WAIT_S = 1.0
 ROWS = "replies.tsv"
 
 
-class _Kept:
+class _CachedRows:
     """Rows by reply: those of the cache, and the new ones of this process."""
 
     def __init__(self) -> None:
@@ -37,35 +37,38 @@ class _Kept:
         self.keeps = False
 
 
-_KEPT = _Kept()
+_CACHED = _CachedRows()
 
 
 def row(reply: str) -> str | None:
     """Return the cached row of a reply; None for a new reply."""
-    return _KEPT.rows.get(reply)
+    return _CACHED.rows.get(reply)
 
 
 def add(rows: Iterable[tuple[str, str]]) -> None:
-    """Add rows to save, inside `kept`. Skips replies that are not one line of printable ASCII."""
-    if _KEPT.keeps and len(_KEPT.new) < MOST:
-        _KEPT.new.update(
+    """Add rows to save, inside `reading_cache`.
+
+    Skips replies that are not one line of printable ASCII.
+    """
+    if _CACHED.keeps and len(_CACHED.new) < MOST:
+        _CACHED.new.update(
             (reply, row) for reply, row in rows if reply.isascii() and reply.isprintable()
         )
 
 
 @contextlib.contextmanager
-def kept(fewest_new: int = FEWEST_NEW) -> Iterator[None]:
+def reading_cache(fewest_new: int = FEWEST_NEW) -> Iterator[None]:
     """Return a context that uses the cache, and saves new rows if at least `fewest_new`."""
     with contextlib.suppress(HarnessError, OSError):
-        _KEPT.rows.update(_read(_entry()))
-    _KEPT.keeps = True
+        _CACHED.rows.update(_read(_entry()))
+    _CACHED.keeps = True
     try:
         yield
     finally:
-        _KEPT.keeps = False
+        _CACHED.keeps = False
         with contextlib.suppress(HarnessError, OSError):
-            _write(_KEPT.new, fewest_new)
-        _KEPT.new = {}
+            _write(_CACHED.new, fewest_new)
+        _CACHED.new = {}
 
 
 def _read(entry: Path) -> dict[str, str]:

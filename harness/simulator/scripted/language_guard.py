@@ -13,7 +13,7 @@ import re
 from collections import Counter
 
 from harness.simulator.scripted.bigrams import english_bigrams
-from harness.simulator.scripted.sentence_guard import MOST_USES, Fault, fault_in
+from harness.simulator.scripted.sentence_guard import MOST_USES, LanguageFault, fault_in
 from harness.simulator.scripted.words import FUNCTION_WORDS, sentences, words
 
 MAX_CHARACTERS = 2000
@@ -53,36 +53,36 @@ _NAMED = re.compile(r"(?:^|[.!?])[ \t]*([A-Za-z]+)\s?:(?![)(DPp3/'*-])", re.MULT
 """
 
 
-def fault(text: str) -> Fault | None:
+def fault(text: str) -> LanguageFault | None:
     """Return why `text` is not language; None if it is."""
     if len(text) > MAX_CHARACTERS:
-        return Fault("endless", "endless")
+        return LanguageFault("endless", "endless")
     parts = sentences(text)
     text_words = [word for part in parts for word in words(part)]
     if not text_words:
-        return Fault("empty", "empty")
+        return LanguageFault("empty", "empty")
     checks = itertools.chain([_shape(text), _repetition(parts, text_words)], map(fault_in, parts))
     return next((wrong for wrong in checks if wrong), None)
 
 
-def _shape(text: str) -> Fault | None:
+def _shape(text: str) -> LanguageFault | None:
     """Return a fault in the characters, speaker labels, ending or spacing of a text."""
     text = text.strip()
     if not _PLAIN.fullmatch(text) and (wrong := _signs(text)):
         return wrong
     if len(_CASES.findall(text)) > SYMBOLS:
-        return Fault("signs", "signs that nobody says")
+        return LanguageFault("signs", "signs that nobody says")
     if ":" in text and _speaks_for_another(text):
-        return Fault("speaker", "speaks for somebody else")
+        return LanguageFault("speaker", "speaks for somebody else")
     if text[-1] in ";:-" and not _FACE.search(text):
-        return Fault("ending", "not a whole sentence")
+        return LanguageFault("ending", "not a whole sentence")
     if not _TIGHT_STOP.search(text):
         return None
     if _TIGHT_STOP.match(text) and text[1].isalpha():
-        return Fault("spacing", "a stop before the first word")
+        return LanguageFault("spacing", "a stop before the first word")
     joined = len(_JOINED.findall(_SITE.sub("", text))) > 1  # one alone is a typing error
     is_odd = joined or _ODD_STOPS.search(text)
-    return Fault("spacing", "no space after a stop") if is_odd else None
+    return LanguageFault("spacing", "no space after a stop") if is_odd else None
 
 
 def _speaks_for_another(text: str) -> bool:
@@ -92,33 +92,33 @@ def _speaks_for_another(text: str) -> bool:
     return not all(map(english_bigrams().knows, names)) or not names.isdisjoint(_ROLES)
 
 
-def _signs(text: str) -> Fault | None:
+def _signs(text: str) -> LanguageFault | None:
     """Return a fault that needs characters beyond letters, blanks and common punctuation."""
-    if _foreign(text) or _MIXED.search(text):
-        return Fault("script", "another script")
+    if _is_foreign(text) or _MIXED.search(text):
+        return LanguageFault("script", "another script")
     many = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
     markup = many or _HEADING.search(text)
     return (
-        Fault("signs", "signs that nobody says")
+        LanguageFault("signs", "signs that nobody says")
         if markup or _CONTROL.search(text) or _UNDECODED.search(text)
         else None
     )
 
 
-def _foreign(text: str) -> bool:
+def _is_foreign(text: str) -> bool:
     letters = "" if text.isascii() else [c for c in text if c.isalpha()]
     return sum(c.isascii() for c in letters) < LATIN_SHARE * len(letters)
 
 
-def _repetition(parts: list[str], all_words: list[str]) -> Fault | None:
+def _repetition(parts: list[str], all_words: list[str]) -> LanguageFault | None:
     if _begin_alike(parts):
-        return Fault("repetition", "sentences that begin alike")
+        return LanguageFault("repetition", "sentences that begin alike")
     if len(all_words) - len(set(all_words)) < MOST_USES:  # so no word has more uses
         return None
     counts = Counter(w for w in all_words if w not in FUNCTION_WORDS)
     most = max(counts.values(), default=0)
     is_much = most > max(MOST_USES, len(all_words) / 12)
-    return Fault("repetition", "one word again and again") if is_much else None
+    return LanguageFault("repetition", "one word again and again") if is_much else None
 
 
 def _begin_alike(parts: list[str]) -> bool:

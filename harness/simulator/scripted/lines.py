@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.config.run import STRATEGIES, TEMPERAMENTS
-from harness.simulator.data_files import Table, Texts, tables
+from harness.simulator.data_files import TableRules, Texts, tables
 from harness.simulator.draws import pick
 from harness.simulator.intention_lines import KINDS_OF_NEED, NEEDS
 from harness.simulator.personas import TOPICS, VOICES
@@ -45,24 +45,24 @@ TEMPERED = {
 ANYBODY = "any"
 HURTFUL = ("hurt", "cruel", "brushed", "death")
 """Reasons of hurt, after which the user tells nothing more."""
-_MANNERS = Table((ANYBODY, *VOICES))
+_MANNERS = TableRules((ANYBODY, *VOICES))
 LINES = tables(
     Path(__file__).with_name("lines.tsv"),
     {
-        "opener": Table(VOICES, ("t",)),
-        "opener_without_topic": Table(VOICES),
+        "opener": TableRules(VOICES, ("t",)),
+        "opener_without_topic": TableRules(VOICES),
         **{f"rise.{reason}": _MANNERS for reason in RISES},
         **{f"fall.{reason}": _MANNERS for reason in FALLS},
-        **{name: Table(TEMPERAMENTS) for some in TEMPERED.values() for name, _ in some},
-        "more_of": Table(STRATEGIES),
-        "flat": Table((ANYBODY, "claim", "question", "closed")),
-        "leaves_question": Table(),
-        "puzzled": Table(),
-        "silent": Table(),
-        "new_feeling": Table(BANDS[:2], ("e",)),
-        "told_feeling": Table(BANDS, ("e",)),
-        **{f"farewell.{ending}": Table(VOICES, single=True) for ending in ENDINGS},
-        "storms_off": Table(TEMPERAMENTS, single=True),
+        **{name: TableRules(TEMPERAMENTS) for some in TEMPERED.values() for name, _ in some},
+        "more_of": TableRules(STRATEGIES),
+        "flat": TableRules((ANYBODY, "claim", "question", "closed")),
+        "leaves_question": TableRules(),
+        "puzzled": TableRules(),
+        "silent": TableRules(),
+        "new_feeling": TableRules(BANDS[:2], ("e",)),
+        "told_feeling": TableRules(BANDS, ("e",)),
+        **{f"farewell.{ending}": TableRules(VOICES, single=True) for ending in ENDINGS},
+        "storms_off": TableRules(TEMPERAMENTS, single=True),
     },
 )
 """Lines by table and key, without the lines about a need."""
@@ -70,20 +70,20 @@ ANSWERS = tables(
     Path(__file__).with_name("answer_lines.tsv"),
     {
         **{
-            name: Table(VOICES)
+            name: TableRules(VOICES)
             for name in ("yes", "no", "both", "guess_right", "guess_wrong", "told_already",
                          "unknown", "could", "could_not", "accept", "decline", "go_on", "explain",
                          "safe", "safe_there", "safe_harm", "checked_right", "checked_wrong",
                          "thinks_well", "thinks_little", "hurt_read", "fine_read")
         },
         **{
-            name: Table(VOICES, ("x",))
+            name: TableRules(VOICES, ("x",))
             for name in ("echo", "rather_not", "nothing_of")
         },
-        "other_feeling": Table(VOICES, ("e",)),
-        "wants_kind": Table(KINDS_OF_NEED),
-        "scale": Table(VOICES, ("n",)),
-        "name": Table((*TOPICS, "feeling", "fact"), single=True),
+        "other_feeling": TableRules(VOICES, ("e",)),
+        "wants_kind": TableRules(KINDS_OF_NEED),
+        "scale": TableRules(VOICES, ("n",)),
+        "name": TableRules((*TOPICS, "feeling", "fact"), single=True),
     },
 )  # fmt: skip
 """Lines that begin or refuse an answer, by table and voice; and the names of topics."""
@@ -106,7 +106,7 @@ def manner(text: str, voice: str) -> str:
     return _TO_SHORTEN.sub(lambda m: _SHORT[m.group()], text) if voice == "short" else text
 
 
-def expanded(text: str) -> str:
+def expand_contractions(text: str) -> str:
     """Return `text` with the contractions of `manner` undone."""
     return _TO_EXPAND.sub(lambda m: _LONG[m.group()], text)
 
@@ -130,7 +130,7 @@ def of_user(table: str, voice: str, temperament: str | None = None) -> tuple[str
     return (*pool, *(line for name in fitting for line in LINES[name][temperament]))
 
 
-def unsaid(pool: tuple[str, ...], said: frozenset[str], u: float) -> str:
+def pick_unsaid(pool: tuple[str, ...], said: frozenset[str], u: float) -> str:
     """Return a line of `pool` by the draw `u`, not one of `said` unless all have been said."""
     if said.isdisjoint(pool):
         return pick(pool, u)
@@ -149,7 +149,7 @@ def _phrases() -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
     chosen = [some for name, some in (*LINES.items(), *ANSWERS.items())
               if name not in ("new_feeling", "told_feeling", "name")]  # fmt: skip
     every = {line for some in chosen for line in rows_of(some)}
-    fixed = frozenset(expanded(line) for line in every if "{" not in line)
+    fixed = frozenset(expand_contractions(line) for line in every if "{" not in line)
     open_lines = [
         re.escape(line).replace(r"\{n\}", r"\d+").replace(r"\{x\}", r"[\w' ]+")
         .replace(r"\{e\}", r"\w+").replace(r"\{t\}", ".+")
@@ -170,7 +170,7 @@ def shows_attitude(text: str) -> bool:
 
 def speaks_of_need(text: str) -> bool:
     """Return whether `text` contains a line about the user's intention."""
-    plain = expanded(text)
+    plain = expand_contractions(text)
     return any(line in plain for line in NEED_LINES)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from harness.config.difficulty import PATHS
-from harness.simulator.data_files import Table, tables
+from harness.simulator.data_files import TableRules, tables
 
 PUT_TO_THE_TEST = "test"
 """Key that `UserTurn.why` has if the reply was tested."""
@@ -33,7 +33,7 @@ for a question or the supporter's own account, escalation for a reflection or pr
 for validation for a restatement or the supporter's own view."""
 RELUCTANCE = 3.5
 """Log-odds of a rise that any reply loses while the user tests: passing a test costs at first."""
-LINES = tables(Path(__file__).with_name("path_lines.tsv"), {"test": Table(PATHS)})["test"]
+LINES = tables(Path(__file__).with_name("path_lines.tsv"), {"test": TableRules(PATHS)})["test"]
 """Lines of a testing user, by path."""
 
 assert set(FITS) == set(PATHS)
@@ -44,6 +44,6 @@ def taking_back(line: str) -> str:
     return f"But {line if line.startswith('I ') else line[0].lower() + line[1:]}"
 
 
-def tests(path: str | None, trust: int) -> bool:
+def is_testing(path: str | None, trust: int) -> bool:
     """Return whether a user with this path and trust tests the supporter."""
     return path is not None and trust == TESTING

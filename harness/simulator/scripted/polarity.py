@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.simulator.scripted.sentence_features import wording_of
+from harness.simulator.scripted.sentence_features import extract_features
 from harness.simulator.scripted.weights import regression
 
 WEIGHTS = Path(__file__).with_name("polarity_weights.tsv")
@@ -39,4 +39,6 @@ class Polarity:
 
 def polarity_of(sentence: str) -> Polarity:
     """Return the polarity of a sentence by its wording."""
-    return Polarity(*regression(WEIGHTS, POLARITIES).probabilities(wording_of(sentence).features))
+    return Polarity(
+        *regression(WEIGHTS, POLARITIES).probabilities(extract_features(sentence).features)
+    )

@@ -126,7 +126,7 @@ _ANY = re.compile(r"\b(?:any\w*|some(?:body|one|thing))\b")
 
 
 @record
-class Question:
+class ParsedQuestion:
     """A parsed question."""
 
     subject: str | None
@@ -184,7 +184,7 @@ _RULES = read_rules(RULES)
 _SAFE = next(pattern for subject, _, pattern in _RULES if subject == "safe")
 
 
-def asked(text: str) -> Question | None:
+def question_in(text: str) -> ParsedQuestion | None:
     """Return the question to answer in `text`: the last one about safety, or else the last one."""
     return asked_and_asking(text)[0]
 
@@ -195,8 +195,8 @@ def asking(text: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def asked_and_asking(text: str) -> tuple[Question | None, str]:
-    """Return (`asked`, `asking`) of a text."""
+def asked_and_asking(text: str) -> tuple[ParsedQuestion | None, str]:
+    """Return (`question_in`, `asking`) of a text."""
     spoken = sentences(_spelled_out(text))
     found = [q for q in map(_understood, spoken) if q is not None]
     grave = [q for q in found if q.subject == "safe"]
@@ -221,7 +221,7 @@ def _is_asked(sentence: str) -> bool:
     return open_ended and first in _WH and (second in _AUXILIARY or len(spoken) < 3)
 
 
-def asks_with_care(question: Question | None) -> bool:
+def asks_with_care(question: ParsedQuestion | None) -> bool:
     """Return whether a question asks about safety out of concern, not as an attack."""
     if question is None or question.subject not in ("safe", "safe_there"):
         return False
@@ -236,12 +236,12 @@ def speaks_of_dying(text: str) -> bool:
 
 
 @lru_cache(maxsize=16384)
-def _understood(sentence: str) -> Question | None:
+def _understood(sentence: str) -> ParsedQuestion | None:
     """Return the question in one sentence, or None."""
     plain = " ".join(words(sentence))
     if not _is_asked(sentence) and not _REQUEST.search(plain):
         grave = _SAFE.search(plain)
-        return Question("safe", "open", "", frozenset(), (), plain) if grave else None
+        return ParsedQuestion("safe", "open", "", frozenset(), (), plain) if grave else None
     if plain in _SMALL:
         return None
     direct = _INDIRECT.sub("", plain)
@@ -256,7 +256,7 @@ def _understood(sentence: str) -> Question | None:
         felt = () if of_others else (_FELT_AS.get(word, word) for word in direct.split())
         feelings = tuple([word for word in felt if word in _FEELINGS])
     yes_no = statements(sentence) if kind == "yes_no" else ("", "")
-    return Question(subject, kind, named, entities(direct), feelings, direct, yes_no)
+    return ParsedQuestion(subject, kind, named, entities(direct), feelings, direct, yes_no)
 
 
 def _kind(plain: str, indirect: bool) -> str:

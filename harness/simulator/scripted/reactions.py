@@ -6,9 +6,9 @@ line.
 
 from __future__ import annotations
 
-from harness.simulator.scripted.answers import Told
-from harness.simulator.scripted.lines import LINES, MORE, of_user, unsaid
-from harness.simulator.scripted.questions import Question
+from harness.simulator.scripted.answers import UserAnswer
+from harness.simulator.scripted.lines import LINES, MORE, of_user, pick_unsaid
+from harness.simulator.scripted.questions import ParsedQuestion
 from harness.simulator.state import State
 from harness.utils.record import record
 
@@ -17,7 +17,7 @@ _CLAIMS = frozenset(["restate", "reflect", "affirm", "suggest", "inform"])
 
 
 @record
-class Heard:
+class ReplyEffect:
     """The parts of a reply that the user's words depend on."""
 
     change: int
@@ -25,7 +25,7 @@ class Heard:
     reason: str
     """One of lines.RISES or lines.FALLS; lines.MORE and a strategy; `puzzled` for a reply that is
     not language; or `unmoved` for a rise that nothing in the reply explains."""
-    question: Question | None
+    question: ParsedQuestion | None
     strategy: str | None
     """The last strategy of the reply."""
     stems: frozenset[str]
@@ -42,7 +42,12 @@ class Heard:
 
 
 def reaction(
-    state: State, heard: Heard, shows: bool, u: float, told: Told | None = None, ended: bool = False
+    state: State,
+    heard: ReplyEffect,
+    shows: bool,
+    u: float,
+    told: UserAnswer | None = None,
+    ended: bool = False,
 ) -> str:
     """Return the user's first sentence after a reply; neutral if the change does not show.
 
@@ -50,28 +55,28 @@ def reaction(
     """
     said, user = state.disclosed.lines, state.user
     if heard.reason == "puzzled":
-        return unsaid(LINES["puzzled"]["any"], said, u)
+        return pick_unsaid(LINES["puzzled"]["any"], said, u)
     hides = not shows or heard.change == 0 or heard.reason == "unmoved"
     if hides or (heard.rises and heard.closes):
-        return unsaid(_flat(heard, told), said, u)
+        return pick_unsaid(_flat(heard, told), said, u)
     unanswered = heard.question is not None and not heard.closes and told is None
     if ended and unanswered and not heard.rises:
-        return unsaid(LINES["leaves_question"]["any"], said, u)
+        return pick_unsaid(LINES["leaves_question"]["any"], said, u)
     if heard.reason.startswith(MORE):
-        return unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said, u)
+        return pick_unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said, u)
     way = "rise" if heard.rises else "fall"
     checks = heard.question is not None and heard.question.subject == "checked"
     temperament = None if checks else user.temperament
     pool = of_user(f"{way}.{heard.reason}", user.persona.voice, temperament)
     if heard.denied:  # the denial already begins with `No`
         pool = tuple([line for line in pool if not line.startswith("No")])
-    return unsaid(pool, said, u)
+    return pick_unsaid(pool, said, u)
 
 
-def _flat(heard: Heard, told: Told | None) -> tuple[str, ...]:
+def _flat(heard: ReplyEffect, told: UserAnswer | None) -> tuple[str, ...]:
     """Return the neutral lines that fit the reply and what follows."""
     flat = LINES["flat"]
-    if heard.closes or (heard.question is not None and (told is None or told.closed)):
+    if heard.closes or (heard.question is not None and (told is None or told.is_closed)):
         return flat["closed"]
     if heard.question is not None:
         return flat["question"]

@@ -13,14 +13,27 @@ from itertools import chain
 
 from harness.simulator.personas import EVERYONE
 from harness.simulator.scripted import kept_replies, language_guard
-from harness.simulator.scripted.judgements import judged
+from harness.simulator.scripted.judgements import judge
 from harness.simulator.scripted.lines import FALLS, LINES, NEED_LINES, RISES, all_lines
-from harness.simulator.scripted.questions import Question, asked_and_asking
+from harness.simulator.scripted.questions import ParsedQuestion, asked_and_asking
 from harness.simulator.scripted.recognition import flatters
-from harness.simulator.scripted.replies import Reading, Sentence, of_row, row_of, stems_and_frame
-from harness.simulator.scripted.sentence_guard import Fault
-from harness.simulator.scripted.sentence_reader import LEXICAL, Heard, SentenceReader
-from harness.simulator.scripted.words import FUNCTION_WORDS, content, said, sentences, stem, words
+from harness.simulator.scripted.replies import (
+    ReplyReading,
+    SentenceReading,
+    of_row,
+    row_of,
+    stems_and_frame,
+)
+from harness.simulator.scripted.sentence_guard import LanguageFault
+from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceLabel, SentenceReader
+from harness.simulator.scripted.words import (
+    FUNCTION_WORDS,
+    content,
+    sentences,
+    stem,
+    strip_labels,
+    words,
+)
 from harness.utils.remembered import Remembered
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
@@ -70,7 +83,7 @@ def echoes(plain: str) -> bool:
         return True
     if plain in _TOPICS or plain in _TOLD:
         return True
-    return _in_first_person(plain) and _holds_own(plain)
+    return _is_in_first_person(plain) and _holds_own(plain)
 
 
 def _holds_own(plain: str) -> bool:
@@ -82,7 +95,7 @@ def _holds_own(plain: str) -> bool:
     return any(f" {own} " in whole for b in beginnings for own in _OWN_BY_BEGINNING.get(b, ()))
 
 
-def _in_first_person(plain: str) -> bool:
+def _is_in_first_person(plain: str) -> bool:
     return not _FIRST_PERSON.isdisjoint(plain.split())
 
 
@@ -92,7 +105,7 @@ BEGINNING = 3
 
 def _own_by_beginning() -> dict[str, list[str]]:
     by_beginning: dict[str, list[str]] = {}
-    for own in filter(_in_first_person, _TOLD | _TOPICS):
+    for own in filter(_is_in_first_person, _TOLD | _TOPICS):
         by_beginning.setdefault(" ".join(own.split()[:BEGINNING]), []).append(own)
     return by_beginning
 
@@ -138,22 +151,22 @@ READINGS = 32768
 in 300 steps and repeats them after long gaps."""
 
 
-def read(text: str, reader: SentenceReader = LEXICAL) -> Reading:
+def read(text: str, reader: SentenceReader = LEXICAL) -> ReplyReading:
     """Return the reading of `text`. Never fails, whatever the text."""
     return read_all((text,), reader)[0]
 
 
-def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[Reading]:
+def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[ReplyReading]:
     """Return the reading of each text. The reader hears the sentences of all new texts at once."""
     return _remembered(reader).of(texts, lambda new: _made(new, reader))
 
 
 @cache
-def _remembered(reader: SentenceReader) -> Remembered[str, Reading]:
+def _remembered(reader: SentenceReader) -> Remembered[str, ReplyReading]:
     return Remembered(READINGS)
 
 
-def _made(texts: Sequence[str], reader: SentenceReader) -> list[Reading]:
+def _made(texts: Sequence[str], reader: SentenceReader) -> list[ReplyReading]:
     """Return the reading of each text, from the cache on disk where it has one."""
     kept = [_of_row(text) if reader is LEXICAL else None for text in texts]
     new = [text for text, reading in zip(texts, kept, strict=True) if reading is None]
@@ -163,16 +176,16 @@ def _made(texts: Sequence[str], reader: SentenceReader) -> list[Reading]:
     return [reading or made[text] for text, reading in zip(texts, kept, strict=True)]
 
 
-def _of_row(text: str) -> Reading | None:
+def _of_row(text: str) -> ReplyReading | None:
     row = kept_replies.row(text)
     told = None if row is None else of_row(row)
     return None if told is None else _joined(*told)
 
 
-def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
+def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[ReplyReading]:
     """Yield the reading of each text."""
     whole = [text[: language_guard.MAX_CHARACTERS + 1] for text in texts]
-    parts = [sentences(said(text)) for text in whole]
+    parts = [sentences(strip_labels(text)) for text in whole]
     heard = iter(reader.hear([sentence for some in parts for sentence in some]))
     for text, begins, some in zip(texts, whole, parts, strict=True):
         read = [_read_sentence(sentence, next(heard)) for sentence in some]
@@ -180,12 +193,15 @@ def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[Reading]:
 
 
 def _joined(
-    parts: Sequence[Sentence], fault: Fault | None, question: Question | None, asking: str
-) -> Reading:
+    parts: Sequence[SentenceReading],
+    fault: LanguageFault | None,
+    question: ParsedQuestion | None,
+    asking: str,
+) -> ReplyReading:
     """Return the reading of a text, from its sentences and from what the whole text gives."""
     strategies = tuple([part.strategy for part in parts if part.strategy])
     whole = parts[0] if len(parts) == 1 else None  # the sets of a single sentence need no copy
-    return Reading(
+    return ReplyReading(
         sentences=tuple(parts),
         plain_sentences=tuple([part.plain for part in parts]),
         strategies=strategies,
@@ -213,15 +229,15 @@ def _hurt_evidence(log_odds: Sequence[float]) -> float:
 
 
 @lru_cache(maxsize=16384)
-def _read_sentence(sentence: str, heard: Heard) -> Sentence:
+def _read_sentence(sentence: str, heard: SentenceLabel) -> SentenceReading:
     sentence_words = words(sentence)
     plain = " ".join(sentence_words)
     stems, frame = stems_and_frame(plain)
     facts = frozenset(_facts(stems))
     hollow = echoes(plain) or flatters(plain)
-    polarity, judgement = heard.polarity, judged(sentence)
+    polarity, judgement = heard.polarity, judge(sentence)
     hurts = judgement.dismisses and polarity.caring < KIND_FROM
-    return Sentence(
+    return SentenceReading(
         plain,
         stems,
         frame,

@@ -13,8 +13,8 @@ from harness.simulator.scripted import appraisal, dynamics, questions
 from harness.simulator.scripted.appraisal import Appraisal
 from harness.simulator.scripted.dynamics import LATE_TRUST
 from harness.simulator.scripted.lines import HURTFUL, MORE, all_lines
-from harness.simulator.scripted.questions import Question
-from harness.simulator.scripted.replies import Reading
+from harness.simulator.scripted.questions import ParsedQuestion
+from harness.simulator.scripted.replies import ReplyReading
 from harness.simulator.scripted.said_back import denial
 from harness.simulator.state import State
 from harness.utils.record import record
@@ -63,21 +63,21 @@ _PRESENT = re.compile(
 
 
 @lru_cache(maxsize=65536)
-def _found(pattern: re.Pattern[str], plain: str) -> bool:
+def _matches(pattern: re.Pattern[str], plain: str) -> bool:
     """Cached because replies recur."""
     return pattern.search(plain) is not None
 
 
 @record
-class Taken:
+class AppraisedReply:
     """A reply and its appraisal by the user; `state` is the state before the reply."""
 
     parts: Appraisal
-    reading: Reading
+    reading: ReplyReading
     state: State
 
     @property
-    def question(self) -> Question | None:
+    def question(self) -> ParsedQuestion | None:
         """The question that the reply asks, if any."""
         return self.reading.question
 
@@ -97,15 +97,15 @@ class Taken:
         hurt = self.state.suspicion > HELD_AGAINST or not _HURT.isdisjoint(
             self.state.disclosed.lines
         )
-        return hurt and (self.reading.apologises or _found(_SAYS_SORRY, self.plain))
+        return hurt and (self.reading.apologises or _matches(_SAYS_SORRY, self.plain))
 
     @property
     def tells_of_self(self) -> bool:
         """Whether the supporter tells of their own life."""
-        return _found(_OF_SELF, self.plain)
+        return _matches(_OF_SELF, self.plain)
 
 
-def is_harsh(reading: Reading) -> bool:
+def is_harsh(reading: ReplyReading) -> bool:
     """Return whether a reply that the user hears as hurtful is harsh beyond doubt."""
     evidence = reading.hurt_evidence
     gently = reading.strategies[-1:] in (("suggest",), ("inform",), ("question",))
@@ -113,22 +113,22 @@ def is_harsh(reading: Reading) -> bool:
     return reading.severe or evidence > beyond or (reading.hurts and evidence > 0)
 
 
-def of_hurt(taken: Taken) -> str:
+def of_hurt(taken: AppraisedReply) -> str:
     """Return how a harsh reply hurts: brushed (it makes light of the problem), cruel or hurt."""
     reading = taken.reading
-    if _found(_PLATITUDE, taken.plain) and not (reading.severe or reading.hurts):
+    if _matches(_PLATITUDE, taken.plain) and not (reading.severe or reading.hurts):
         return "brushed"
-    belittles = reading.severe or reading.hurts or denied(reading)
+    belittles = reading.severe or reading.hurts or denial_of(reading)
     return "cruel" if belittles or reading.hurt_evidence > _CRUEL else "hurt"
 
 
-def denied(reading: Reading) -> str:
+def denial_of(reading: ReplyReading) -> str:
     """Return a first-person denial of a cruel reply's accusation; empty if there is none."""
     accused = max(reading.sentences, key=lambda sentence: sentence.hurt_log_odds)
     return denial(accused.plain)
 
 
-def of_rise(taken: Taken) -> str:
+def of_rise(taken: AppraisedReply) -> str:
     """Return the reason for a rise: one of lines.RISES, or `unmoved`."""
     question, last, state = taken.question, taken.last, taken.state
     if question is not None and question.subject == "checked":
@@ -146,9 +146,9 @@ def of_rise(taken: Taken) -> str:
     return _checked(last, taken)
 
 
-def _checked(last: str, taken: Taken) -> str:
+def _checked(last: str, taken: AppraisedReply) -> str:
     """Return the strategy as the reason for a rise, or a reason that the reply bears out better."""
-    if last == "other" and _found(_PRESENT, taken.plain):
+    if last == "other" and _matches(_PRESENT, taken.plain):
         return "presence"
     if last == "disclose" and not taken.tells_of_self:
         return "anyway"
@@ -157,7 +157,7 @@ def _checked(last: str, taken: Taken) -> str:
     return last
 
 
-def of_fall(taken: Taken) -> str:
+def of_fall(taken: AppraisedReply) -> str:
     """Return the reason for a fall: one of lines.FALLS, or lines.MORE and a strategy."""
     parts, question = taken.parts, taken.question
     if questions.asks_with_care(question):
@@ -175,7 +175,7 @@ def of_fall(taken: Taken) -> str:
     return worst if reasons[worst] < 0 else "anyway"
 
 
-def _of_question(question: Question, taken: Taken) -> str:
+def _of_question(question: ParsedQuestion, taken: AppraisedReply) -> str:
     """Return the reason for a fall after a question.
 
     It is `asked_again` or `only_asks` only if the fatigue comes from repeated questions.
@@ -193,7 +193,7 @@ def _of_question(question: Question, taken: Taken) -> str:
     return "only_asks" if only else "asked_again"
 
 
-def _reasons(taken: Taken) -> dict[str, float]:
+def _reasons(taken: AppraisedReply) -> dict[str, float]:
     """Return the effect in logits of each reason that is true of the reply."""
     parts, reading = taken.parts, taken.reading
     costs = {_unfit(taken): dynamics.FIT_WEIGHT * parts.worth, "cold": parts.coldness,
@@ -216,7 +216,7 @@ def _reasons(taken: Taken) -> dict[str, float]:
     return costs
 
 
-def _unfit(taken: Taken) -> str:
+def _unfit(taken: AppraisedReply) -> str:
     """Return the reason for a strategy that does not serve the user's intention."""
     last = taken.last
     if last is None:
@@ -226,7 +226,7 @@ def _unfit(taken: Taken) -> str:
         return "early"
     if last == "restate" and taken.parts.pick_up > 0:
         return "said_back"
-    if last == "affirm" and _found(_PRAISES, taken.plain):
+    if last == "affirm" and _matches(_PRAISES, taken.plain):
         return "praise"
     if last == "question" or (last == "disclose" and not taken.tells_of_self):
         return "anyway"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.config.run import STRATEGIES
 from harness.simulator.data_files import ANY, require, require_one_of, rows
-from harness.simulator.scripted.sentence_features import wording_of
+from harness.simulator.scripted.sentence_features import extract_features
 from harness.simulator.scripted.weights import regression
 from harness.simulator.scripted.word_classes import CLAUSE_TAKERS
 from harness.simulator.scripted.words import FUNCTION_WORDS, asks, words
@@ -46,7 +46,7 @@ _PART = re.compile(r"(?<!\?)<(\w+)>")
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class LexiconPattern:
     """One pattern of the lexicon."""
 
     where: str
@@ -54,13 +54,13 @@ class Wording:
     pattern: str
 
 
-def read_lexicon(path: Path) -> dict[str, dict[str, list[Wording]]]:
+def read_lexicon(path: Path) -> dict[str, dict[str, list[LexiconPattern]]]:
     """Return the wordings of a lexicon by table and key, in order of first appearance.
 
     Raises ConfigError for a malformed file.
     """
     parts: dict[str, str] = {}
-    lexicon: dict[str, dict[str, list[Wording]]] = {table: {} for table in _TABLES}
+    lexicon: dict[str, dict[str, list[LexiconPattern]]] = {table: {} for table in _TABLES}
     for row in rows(path):
         pattern = row.text
         for name in _PART.findall(pattern):
@@ -71,23 +71,23 @@ def read_lexicon(path: Path) -> dict[str, dict[str, list[Wording]]]:
             continue
         require_one_of(row.where, "table", row.table, ("let", *_TABLES))
         require_one_of(row.where, f"key of {row.table}", row.key, _TABLES[row.table])
-        lexicon[row.table].setdefault(row.key, []).append(Wording(row.where, pattern))
+        lexicon[row.table].setdefault(row.key, []).append(LexiconPattern(row.where, pattern))
     for table, wordings in lexicon.items():
         require(str(path), f"must have rows of {table}", bool(wordings), "none")
     return lexicon
 
 
-def at_start(wordings: Iterable[Wording]) -> re.Pattern[str]:
+def at_start(wordings: Iterable[LexiconPattern]) -> re.Pattern[str]:
     """Return a pattern for any of `wordings` at the start of a sentence. Raises ConfigError."""
     return _compiled(rf"^{_FILLER}(?:%s)(?:\b|(?<= ))", list(wordings))
 
 
-def anywhere(wordings: Iterable[Wording]) -> re.Pattern[str]:
+def anywhere(wordings: Iterable[LexiconPattern]) -> re.Pattern[str]:
     """Return a pattern for any of `wordings` anywhere in a sentence. Raises ConfigError."""
     return _compiled(r"\b(?:%s)\b", list(wordings))
 
 
-def _compiled(frame: str, wordings: Sequence[Wording]) -> re.Pattern[str]:
+def _compiled(frame: str, wordings: Sequence[LexiconPattern]) -> re.Pattern[str]:
     """Compile all wordings as one pattern, which is fast, and one by one only to find an error."""
     try:
         return re.compile(frame.replace("%s", "|".join(w.pattern for w in wordings)))
@@ -113,9 +113,11 @@ _QUESTIONS: _Rules = [
     ("restate", at_start(_LEXICON["restating_question"]["any"])),
     (
         "question",
-        at_start(Wording(w.where, f"(?:so )?(?:{w.pattern})") for w in _LEXICON["question"]["any"]),
+        at_start(
+            LexiconPattern(w.where, f"(?:so )?(?:{w.pattern})") for w in _LEXICON["question"]["any"]
+        ),
     ),
-    ("question", anywhere([Wording("", "tell me more")])),
+    ("question", anywhere([LexiconPattern("", "tell me more")])),
 ]
 _FLATTERY = anywhere(_LEXICON["flattery"]["any"])
 _UNWELCOME = anywhere(
@@ -178,7 +180,7 @@ def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
 
 def probabilities(sentence: str) -> Mapping[str, float]:
     """Return P(kind) for each of KINDS under the logistic regression."""
-    chances = regression(WEIGHTS, KINDS).probabilities(wording_of(sentence).features)
+    chances = regression(WEIGHTS, KINDS).probabilities(extract_features(sentence).features)
     return dict(zip(KINDS, chances, strict=True))
 
 

@@ -9,8 +9,8 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
-from harness.simulator.scripted.questions import Question
-from harness.simulator.scripted.sentence_guard import Fault
+from harness.simulator.scripted.questions import ParsedQuestion
+from harness.simulator.scripted.sentence_guard import LanguageFault
 from harness.simulator.scripted.words import FUNCTION_WORDS, stem
 from harness.utils.record import record
 
@@ -20,7 +20,7 @@ and if it takes up a fact, which two different sentences may do."""
 
 
 @record
-class Sentence:
+class SentenceReading:
     """One sentence of a reply."""
 
     plain: str
@@ -68,10 +68,10 @@ class Sentence:
 
 
 @record
-class Reading:
+class ReplyReading:
     """The reading of a text, the same for every user."""
 
-    sentences: tuple[Sentence, ...]
+    sentences: tuple[SentenceReading, ...]
     plain_sentences: tuple[str, ...]
     """The sentences in plain words."""
     strategies: tuple[str, ...]
@@ -92,10 +92,10 @@ class Reading:
     """True if a sentence threatens, scorns or encourages self-harm."""
     apologises: bool
     """True if a sentence apologises."""
-    fault: Fault | None
+    fault: LanguageFault | None
     """Why the text is not language; None if it is."""
-    question: Question | None
-    """The question to answer; see `questions.asked`."""
+    question: ParsedQuestion | None
+    """The question to answer; see `questions.question_in`."""
     asking: str
     """How far the text asks; see `questions.asking`."""
 
@@ -107,24 +107,26 @@ def stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
     return frozenset(map(stem, plain_words)), frame
 
 
-def row_of(reading: Reading) -> str:
+def row_of(reading: ReplyReading) -> str:
     """Return a reading as JSON: its sentences, fault, question and asking."""
     told = [
-        _values(reading.sentences, Sentence),
-        _values([reading.fault] if reading.fault else [], Fault),
-        _values([reading.question] if reading.question else [], Question),
+        _values(reading.sentences, SentenceReading),
+        _values([reading.fault] if reading.fault else [], LanguageFault),
+        _values([reading.question] if reading.question else [], ParsedQuestion),
         reading.asking,
     ]
     return json.dumps(told, default=sorted, separators=(",", ":"))
 
 
-def of_row(row: str) -> tuple[list[Sentence], Fault | None, Question | None, str] | None:
+def of_row(
+    row: str,
+) -> tuple[list[SentenceReading], LanguageFault | None, ParsedQuestion | None, str] | None:
     """Return the exact inverse of `row_of`; None for text that is not such a row."""
     try:
         sentences, faults, questions, asking = json.loads(row)
         return (
             [_sentence(*values) for values in sentences],
-            Fault(*faults[0]) if faults else None,
+            LanguageFault(*faults[0]) if faults else None,
             _question(*questions[0]) if questions else None,
             asking,
         )
@@ -139,9 +141,9 @@ def _values(some: Collection[Any], kind: type) -> list[tuple[Any, ...]]:
 def _sentence(
     plain: str, stems: list[str], frame: str, strategy: str | None, feelings: list[str],
     facts: list[list[int]], *more: Any,
-) -> Sentence:  # fmt: skip
+) -> SentenceReading:  # fmt: skip
     of_personas = frozenset([(persona, number) for persona, number in facts])
-    return Sentence(
+    return SentenceReading(
         plain, frozenset(stems), frame, strategy, frozenset(feelings), of_personas, *more
     )
 
@@ -149,6 +151,8 @@ def _sentence(
 def _question(
     subject: str | None, kind: str, named: str, entities: list[str], feelings: list[str],
     plain: str, statements: tuple[str, str],
-) -> Question:  # fmt: skip
+) -> ParsedQuestion:  # fmt: skip
     yes, no = statements
-    return Question(subject, kind, named, frozenset(entities), tuple(feelings), plain, (yes, no))
+    return ParsedQuestion(
+        subject, kind, named, frozenset(entities), tuple(feelings), plain, (yes, no)
+    )

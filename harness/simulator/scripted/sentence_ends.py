@@ -60,7 +60,7 @@ _OPENERS = (["in", "other", "words"], ["in", "fact"])
 _VERB_STEMS = frozenset(map(stem, VERBS | MORE_VERBS))
 
 
-def unfinished(clauses: list[list[str]], stopped: bool) -> bool:
+def is_unfinished(clauses: list[list[str]], stopped: bool) -> bool:
     """Return whether a sentence, given as the words of its clauses, breaks off before its end.
 
     `stopped` says whether it ends with a full stop: without it `what hurts most` may be a question.
@@ -106,16 +106,16 @@ def _lacks_verb(clause: list[str]) -> bool:
     """
     at = max((i for i, w in enumerate(clause) if w in SUBORDINATORS), default=-1)
     if at < 0:
-        return clause[0] == "so" and _subject_alone(clause[1:])
+        return clause[0] == "so" and _is_subject_alone(clause[1:])
     before, rest = clause[at - 1] if at > 0 else "", clause[at + 1 :]
     if clause[at] == "how":
         return len(rest) == 2 and rest[0] in ADJECTIVES and rest[1] in _ALONE
     if clause[at] == "that" and rest and rest[0] in ADJECTIVES:  # `that sad`, but `is that hard`
         return len(rest) == 1 and before not in _COPULAS | VERBS | {"not"}
-    return (clause[at] != "that" or before in _TAKE_THAT) and _subject_alone(rest)
+    return (clause[at] != "that" or before in _TAKE_THAT) and _is_subject_alone(rest)
 
 
-def _subject_alone(words: list[str]) -> bool:
+def _is_subject_alone(words: list[str]) -> bool:
     """Return whether words are only a subject: `she`, `your old friends`.
 
     Any word may be a noun.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from harness.simulator.scripted.word_kinds import Match, phrases_in, word_kinds
+from harness.simulator.scripted.word_kinds import PhraseMatch, phrases_in, word_kinds
 from harness.simulator.scripted.words import FUNCTION_WORDS, asks, words
 
 NEGATORS = frozenset(
@@ -46,7 +46,7 @@ _STOPS = re.compile(r"[,;:\u2014\u2013\u2026]|\.\.\.| - |[.?!]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class SentenceFeatures:
     """The features of a sentence."""
 
     features: frozenset[str]
@@ -58,11 +58,11 @@ class Wording:
 
 
 @lru_cache(maxsize=1024)
-def wording_of(sentence: str) -> Wording:
+def extract_features(sentence: str) -> SentenceFeatures:
     """Return the features of one sentence."""
     tokens = tokenise(sentence)
     stop = "?" if asks(sentence) else "."
-    matches = [(match, denied(match, tokens)) for match in phrases_in(tokens)]
+    matches = [(match, is_negated(match, tokens)) for match in phrases_in(tokens)]
     features = set(_word_features(tokens, stop))
     for match, is_denied in matches:
         sign = "N" if is_denied else "P"
@@ -71,7 +71,7 @@ def wording_of(sentence: str) -> Wording:
         if match.start == 0:
             features.add(f"phrase:{match.polarity}|^")
     not_denied = frozenset([match.kind for match, is_denied in matches if not is_denied])
-    return Wording(frozenset(features), not_denied)
+    return SentenceFeatures(frozenset(features), not_denied)
 
 
 def tokenise(sentence: str) -> list[str]:
@@ -135,7 +135,7 @@ def _in_frame(token: str, kinds: Sequence[str]) -> str:
     return token if token in FUNCTION_WORDS or token == _BREAK else "_"
 
 
-def denied(match: Match, tokens: Sequence[str]) -> bool:
+def is_negated(match: PhraseMatch, tokens: Sequence[str]) -> bool:
     """Return whether a negator shortly before a phrase negates it."""
     before = tokens[max(0, match.start - BEFORE_PHRASE) : match.start]
     return not NEGATORS.isdisjoint(before)

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from harness.simulator.scripted.bigrams import english_bigrams
 from harness.simulator.scripted.recognition import stock_kinds
-from harness.simulator.scripted.sentence_ends import may_be_verb, unfinished
+from harness.simulator.scripted.sentence_ends import is_unfinished, may_be_verb
 from harness.simulator.scripted.word_classes import (
     FINITE,
     INVERTED,
@@ -65,7 +65,7 @@ _MAY_DOUBLE = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class LanguageFault:
     """Why a reply is not language."""
 
     rule: str
@@ -75,7 +75,7 @@ class Fault:
 
 
 @lru_cache(maxsize=16384)
-def fault_in(sentence: str) -> Fault | None:
+def fault_in(sentence: str) -> LanguageFault | None:
     """Return why a sentence is not language; None if it is."""
     parts = [c for c in map(words, clauses(sentence)) if c]
     all_words = [w for clause in parts for w in clause]
@@ -86,26 +86,32 @@ def fault_in(sentence: str) -> Fault | None:
         or _ending(parts, sentence)
         or next((w for c in parts if (w := _doubled(c))), None)
         or _neighbours(parts, asked)
-        or (Fault("stuffed", "a string of stock phrases") if any(map(_stuffed, parts)) else None)
+        or (
+            LanguageFault("stuffed", "a string of stock phrases")
+            if any(map(_is_stuffed, parts))
+            else None
+        )
     )
 
 
-def _neighbours(parts: list[list[str]], asked: bool) -> Fault | None:
+def _neighbours(parts: list[list[str]], asked: bool) -> LanguageFault | None:
     """Return a fault for an excluded pair in a sentence that is not coherent, or low coherence."""
     coherence, count = english_bigrams().coherence(parts), sum(map(len, parts))
     if coherence < max(LEAST_COHERENT, COHERENT - LESS_A_WORD * max(0, count - 8)):
         wrong = next((w for c in parts if (w := wrong_pair(c, asked))), None)
         if wrong is not None:
-            return Fault("neighbours", wrong)
+            return LanguageFault("neighbours", wrong)
     more = COHERENCE_A_WORD * max(0, count - 7)
     least = min(MOST_COHERENCE, COHERENCE + more)
     if coherence < MET_BELOW and count >= MET_FROM and len(parts) == 1:
         met = list(itertools.starmap(english_bigrams().met, itertools.pairwise(parts[0])))
         least = 0.0 if sum(met) < LEAST_MET * len(met) else least
-    return Fault("neighbours", "words that do not go together") if coherence < least else None
+    return (
+        LanguageFault("neighbours", "words that do not go together") if coherence < least else None
+    )
 
 
-def _doubled(clause: list[str]) -> Fault | None:
+def _doubled(clause: list[str]) -> LanguageFault | None:
     if len(set(clause)) == len(clause):
         return None
     twice = any(a == b and not _may_double(a) for a, b in itertools.pairwise(clause))
@@ -114,7 +120,7 @@ def _doubled(clause: list[str]) -> Fault | None:
     pairs = list(itertools.pairwise(clause))
     again = zip(pairs, pairs[2:], pairs[4:], strict=False)
     twice = twice or any(a == b == c and a[0] != a[1] for a, b, c in again)
-    return Fault("repetition", "a doubled word") if twice else None
+    return LanguageFault("repetition", "a doubled word") if twice else None
 
 
 def _may_double(word: str) -> bool:
@@ -122,7 +128,7 @@ def _may_double(word: str) -> bool:
     return word in _MAY_DOUBLE or word.endswith("ly")
 
 
-def _stuffed(clause: list[str]) -> bool:
+def _is_stuffed(clause: list[str]) -> bool:
     """Return whether a clause strings together several strategies without joining words."""
     if len(clause) < LEAST_STUFFED:
         return False
@@ -130,24 +136,24 @@ def _stuffed(clause: list[str]) -> bool:
     return stock_kinds(clause) > min(MOST_STOCK_KINDS, 1 + joints)
 
 
-def _vocabulary(all_words: list[str], single: int) -> Fault | None:
+def _vocabulary(all_words: list[str], single: int) -> LanguageFault | None:
     count, knows = len(all_words), english_bigrams().knows
-    if 6 * sum(map(_odd, all_words)) > count or max(map(len, all_words)) > MOST_LETTERS:
-        return Fault("vocabulary", "not a word")
+    if 6 * sum(map(_is_odd, all_words)) > count or max(map(len, all_words)) > MOST_LETTERS:
+        return LanguageFault("vocabulary", "not a word")
     if count > 3 and sum(map(knows, all_words)) < KNOWN_SHARE * count:
-        return Fault("vocabulary", "another language")
+        return LanguageFault("vocabulary", "another language")
     if count > 6 and sum([w in FUNCTION_WORDS for w in all_words]) < FUNCTION_SHARE * count:
-        return Fault("vocabulary", "a list of words")
+        return LanguageFault("vocabulary", "a list of words")
     if single > SINGLE_WORDS and 2 * single > count:
-        return Fault("vocabulary", "a list of words")
+        return LanguageFault("vocabulary", "a list of words")
     often = Counter(all_words) if count - len(set(all_words)) >= MOST_USES else {}
     if any(n > MOST_USES for w, n in often.items() if w not in FUNCTION_WORDS):
-        return Fault("repetition", "one word again and again")
+        return LanguageFault("repetition", "one word again and again")
     return None
 
 
 @lru_cache(maxsize=16384)
-def _odd(word: str) -> bool:
+def _is_odd(word: str) -> bool:
     if len(word) <= LONGEST_WORD and _NOT_A_WORD.search(word) is None:
         return False
     plain = _STRETCHED.sub(r"\1", word)
@@ -155,12 +161,12 @@ def _odd(word: str) -> bool:
     return not is_known and plain not in _SOUNDS
 
 
-def _verbless(parts: list[list[str]]) -> Fault | None:
+def _verbless(parts: list[list[str]]) -> LanguageFault | None:
     verb = max(map(len, parts)) <= VERBLESS or any(may_be_verb(w) for part in parts for w in part)
-    return None if verb else Fault("grammar", "no verb")
+    return None if verb else LanguageFault("grammar", "no verb")
 
 
-def _ending(parts: list[list[str]], sentence: str) -> Fault | None:
+def _ending(parts: list[list[str]], sentence: str) -> LanguageFault | None:
     all_words = [w for part in parts for w in part]
     asks_so = sentence[-1] == "?" and all_words[-1] not in QUESTIONS  # `Sad in front of?`, `And?`
     if asks_so or _OPEN_END.search(sentence) or all_words == ["oh", "my"]:
@@ -174,10 +180,10 @@ def _ending(parts: list[list[str]], sentence: str) -> Fault | None:
         and not _requests(all_words)
         and _asks(all_words)
     ):
-        return Fault("ending", "a question without its mark")
+        return LanguageFault("ending", "a question without its mark")
     return (
-        Fault("ending", "a sentence without its end")
-        if unfinished(parts, sentence[-1] in ".!")
+        LanguageFault("ending", "a sentence without its end")
+        if is_unfinished(parts, sentence[-1] in ".!")
         else None
     )
 

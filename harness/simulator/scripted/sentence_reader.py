@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class SentenceLabel:
     """A sentence as classified by a reader."""
 
     polarity: Polarity
@@ -35,7 +35,7 @@ class SentenceReader(Hashable, Protocol):
     def misses(self) -> int:
         """Number of sentences read so far, not counting those answered from the cache."""
 
-    def hear(self, sentences: Sequence[str]) -> list[Heard]:
+    def hear(self, sentences: Sequence[str]) -> list[SentenceLabel]:
         """Return each sentence as heard. Never fails, whatever the sentence."""
 
 
@@ -53,7 +53,7 @@ class LexicalReader:
         """Number of sentences read so far, not counting those answered from the cache."""
         return _heard.cache_info().misses
 
-    def hear(self, sentences: Sequence[str]) -> list[Heard]:
+    def hear(self, sentences: Sequence[str]) -> list[SentenceLabel]:
         """Return each sentence as heard."""
         return [_heard(sentence) for sentence in sentences]
 
@@ -62,11 +62,11 @@ LEXICAL = LexicalReader()
 
 
 @lru_cache(maxsize=16384)
-def _heard(sentence: str) -> Heard:
-    from harness.simulator.scripted.judgements import judged
+def _heard(sentence: str) -> SentenceLabel:
+    from harness.simulator.scripted.judgements import judge
 
-    judgement = judged(sentence)
-    return Heard(judgement.polarity, judgement.strategy)
+    judgement = judge(sentence)
+    return SentenceLabel(judgement.polarity, judgement.strategy)
 
 
 def recognise(text: str, reader: SentenceReader = LEXICAL) -> tuple[str, ...]:

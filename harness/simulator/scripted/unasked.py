@@ -5,7 +5,7 @@ A sentence is told once, and only if the user's trust suffices.
 
 from __future__ import annotations
 
-from harness.simulator.scripted.answers import Told
+from harness.simulator.scripted.answers import UserAnswer
 from harness.simulator.scripted.relevance import BY_TOPIC, sharing
 from harness.simulator.state import State
 
@@ -30,7 +30,9 @@ FACTS_AT_TRUST = (3, 4, 5, 5)
 """Most facts that a user tells unasked, by trust."""
 
 
-def unasked(state: State, strategy: str | None, rises: bool, heard: frozenset[str]) -> Told | None:
+def unasked_disclosure(
+    state: State, strategy: str | None, rises: bool, heard: frozenset[str]
+) -> UserAnswer | None:
     """Return what the user tells after a reply of `strategy` that asked nothing, or None.
 
     First choice is a sentence that shares words with the reply (`heard` are its stems), then the
@@ -43,7 +45,7 @@ def unasked(state: State, strategy: str | None, rises: bool, heard: frozenset[st
         index = _follows(state, strategy, rises)
     if index is None:
         return None
-    return Told((state.user.persona.tellable[index].text,), index)
+    return UserAnswer((state.user.persona.tellable[index].text,), index)
 
 
 def _taken_up(state: State, heard: frozenset[str]) -> int | None:

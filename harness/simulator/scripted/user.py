@@ -9,15 +9,15 @@ from harness.config.simulator import TYPICALITY_CUT
 from harness.simulator.protocol import HELD_OUT, ConversationKey, SupporterReply, UserTurn
 from harness.simulator.scripted import appraisal, dynamics, questions, reactions, reasons, voice
 from harness.simulator.scripted.appraisal import Appraisal
+from harness.simulator.scripted.held_out_cache import HeldOutCache
 from harness.simulator.scripted.lines import manner
-from harness.simulator.scripted.met_again import MetAgain
 from harness.simulator.scripted.paths import PUT_TO_THE_TEST
 from harness.simulator.scripted.reading import read_all
-from harness.simulator.scripted.replies import Reading
-from harness.simulator.scripted.sentence_guard import Fault
+from harness.simulator.scripted.replies import ReplyReading
+from harness.simulator.scripted.sentence_guard import LanguageFault
 from harness.simulator.scripted.sentence_reader import LEXICAL, SentenceReader
 from harness.simulator.state import (
-    Disclosed,
+    Disclosures,
     State,
     draw_user,
     draws_of_turns,
@@ -32,8 +32,8 @@ from harness.utils.record import record
 class _AppraisedReply:
     """A reply as appraised by one user."""
 
-    reading: Reading
-    puzzle: Fault | None
+    reading: ReplyReading
+    puzzle: LanguageFault | None
     """Why the reply is not language to the user; None if it is."""
     suspicion: float
     """State.suspicion after the reply."""
@@ -77,7 +77,7 @@ class ScriptedSimulator:
     ) -> None:
         self.difficulty, self._typicality_cut = difficulty, typicality_cut
         self.reader = reader
-        self._met_again = MetAgain()
+        self._held_out_cache = HeldOutCache()
         self._acceptance = dynamics.ACCEPTANCES[difficulty.acceptance]
         self._disclosure = dynamics.DISCLOSURES[difficulty.disclosure]
 
@@ -98,7 +98,7 @@ class ScriptedSimulator:
             turn, reply = asked[number]
             answer = answers[number] = self._answer(turn, reply, reading, u, w)
             if turn.state.key.split == HELD_OUT:
-                self._met_again.keep_answer(turn.state, reply, answer)
+                self._held_out_cache.keep_answer(turn.state, reply, answer)
         return [answer for answer in answers if answer is not None]
 
     def rise_probability(self, state: State, reply: SupporterReply) -> float:
@@ -116,15 +116,15 @@ class ScriptedSimulator:
     def _opened(self, key: ConversationKey) -> UserTurn:
         if key.split != HELD_OUT:
             return self._open(key)
-        turn = self._met_again.opening(key)
+        turn = self._held_out_cache.opening(key)
         if turn is None:
             turn = self._open(key)
-            self._met_again.keep_opening(key, turn)
+            self._held_out_cache.keep_opening(key, turn)
         return turn
 
     def _answered_before(self, turn: UserTurn, reply: SupporterReply) -> UserTurn | None:
         is_held_out = turn.state.key.split == HELD_OUT
-        return self._met_again.answer(turn.state, reply) if is_held_out else None
+        return self._held_out_cache.answer(turn.state, reply) if is_held_out else None
 
     def _open(self, key: ConversationKey) -> UserTurn:
         user, u = draw_user(key, self.difficulty)
@@ -137,7 +137,7 @@ class ScriptedSimulator:
         self,
         turn: UserTurn,
         reply: SupporterReply,
-        reading: Reading,
+        reading: ReplyReading,
         u: Sequence[float],
         w: Sequence[float],
     ) -> UserTurn:
@@ -152,11 +152,13 @@ class ScriptedSimulator:
         after = self._after(state, change, rises, appraised, u)
         ended = ending(after.emotion, after.turn, self.difficulty)
         heard = _heard(state, reply.text, appraised, change)
-        disclosed, text = voice.answered(after, heard, self._disclosure, ended, u[5:], w)
+        disclosed, text = voice.compose_answer(after, heard, self._disclosure, ended, u[5:], w)
         text = manner(text, state.user.persona.voice)
         return _turn(text, after, disclosed, change, ended, appraised)
 
-    def _appraise(self, state: State, reply: SupporterReply, reading: Reading) -> _AppraisedReply:
+    def _appraise(
+        self, state: State, reply: SupporterReply, reading: ReplyReading
+    ) -> _AppraisedReply:
         puzzle = appraisal.puzzle(reading, reply.start_z, self._typicality_cut)
         suspicion = dynamics.next_suspicion(
             state.suspicion, reading.hurt_evidence, reading.apologises
@@ -209,28 +211,30 @@ class ScriptedSimulator:
         )
 
 
-def _heard(state: State, text: str, appraised: _AppraisedReply, change: int) -> reactions.Heard:
+def _heard(
+    state: State, text: str, appraised: _AppraisedReply, change: int
+) -> reactions.ReplyEffect:
     """Return what the user's next words depend on, given their state before the reply."""
     reading, strategies = appraised.reading, appraised.strategies
     last = strategies[-1] if strategies else None
     stems = questions.entities_of(reading.stems)
     if appraised.puzzle is not None:
-        return reactions.Heard(change, "puzzled", None, last, stems, closes=True)
+        return reactions.ReplyEffect(change, "puzzled", None, last, stems, closes=True)
     question = reading.question
-    taken = reasons.Taken(appraised.appraisal, reading, state)
+    taken = reasons.AppraisedReply(appraised.appraisal, reading, state)
     reason = reasons.of_rise(taken) if change > 0 else reasons.of_fall(taken)
     closes = appraised.hurts and not questions.asks_with_care(question)
     harsh = closes and reasons.is_harsh(reading)
     if harsh and questions.speaks_of_dying(text):
         reason = "death"
-    denied = reasons.denied(reading) if harsh else ""
-    return reactions.Heard(change, reason, question, last, stems, closes, denied)
+    denied = reasons.denial_of(reading) if harsh else ""
+    return reactions.ReplyEffect(change, reason, question, last, stems, closes, denied)
 
 
 def _turn(
     text: str,
     after: State,
-    disclosed: Disclosed,
+    disclosed: Disclosures,
     change: int,
     ended: str | None,
     appraised: _AppraisedReply,

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from harness.simulator.draws import pick
 from harness.simulator.scripted import answers, paths, questions
-from harness.simulator.scripted.answers import Told
+from harness.simulator.scripted.answers import UserAnswer
 from harness.simulator.scripted.dynamics import DisclosureRule
 from harness.simulator.scripted.feelings_and_needs import (
     MET,
@@ -21,11 +21,11 @@ from harness.simulator.scripted.feelings_and_needs import (
     feelings_of,
     need_line,
 )
-from harness.simulator.scripted.lines import ANSWERS, LINES, all_lines, manner, unsaid
-from harness.simulator.scripted.reactions import Heard, reaction
-from harness.simulator.scripted.unasked import unasked
+from harness.simulator.scripted.lines import ANSWERS, LINES, all_lines, manner, pick_unsaid
+from harness.simulator.scripted.reactions import ReplyEffect, reaction
+from harness.simulator.scripted.unasked import unasked_disclosure
 from harness.simulator.scripted.words import content
-from harness.simulator.state import Disclosed, State, User
+from harness.simulator.state import Disclosures, State, User
 
 TELLS_AFTER_FALL = 0.9
 """Factor on the chance of an unasked disclosure after a reply that did not help."""
@@ -35,7 +35,7 @@ LED_TO = 0.4
 
 def opening(
     user: User, emotion: int, rule: DisclosureRule, u: Sequence[float]
-) -> tuple[Disclosed, str]:
+) -> tuple[Disclosures, str]:
     """Return the disclosures and the text of the opening: topic, fact, feeling, maybe a need."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
@@ -44,7 +44,7 @@ def opening(
     if u[2] < rule.expression:
         needs = (need_line(rule.lines, user.intention, emotion, False, (), u[3]),)
     parts = [opener(user, u[4:]), persona.facts[0], line.format(e=feeling), *needs]
-    disclosed = Disclosed((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
+    disclosed = Disclosures((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
     return disclosed, manner(" ".join(parts), persona.voice)
 
 
@@ -57,46 +57,46 @@ def opener(user: User, u: Sequence[float]) -> str:
     return pick(LINES["opener"][persona.voice], u[1]).format(t=persona.topic)
 
 
-def answered(
+def compose_answer(
     state: State,
-    heard: Heard,
+    heard: ReplyEffect,
     rule: DisclosureRule,
     ended: str | None,
     u: Sequence[float],
     w: Sequence[float],
-) -> tuple[Disclosed, str]:
+) -> tuple[Disclosures, str]:
     """Return the disclosures after the turn, and the user's words.
 
     The draws `u` decide the reaction, whether it shows, and what is told. The draws `w` decide the
     wording.
     """
-    shows, turn = u[1] < rule.expression, _Turn(state, heard, rule, w)
+    shows, turn = u[1] < rule.expression, _TurnComposer(state, heard, rule, w)
     if ended is not None:
-        told = turn.told_last(ended)
+        told = turn.tell_last(ended)
         first = reaction(state, heard, shows, u[0], told, ended=True)
         return state.disclosed, turn.last_words(first, told, ended)
-    told = turn.told(u[2:])
+    told = turn.tell(u[2:])
     first = reaction(state, heard, shows, u[0], told)
     said_so = shows and heard.reason in ("suggest", "offer", "restate")
-    if told is not None and told.reaction and said_so:
+    if told is not None and told.is_reaction and said_so:
         told = replace(told, sentences=told.sentences[1:])
     path = state.user.path
-    if path is not None and paths.tests(path, state.trust) and not heard.closes:
-        return turn.composed(first, told, None, None, turn.test(path, shows, u[7]))
-    return turn.composed(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
+    if path is not None and paths.is_testing(path, state.trust) and not heard.closes:
+        return turn.compose(first, told, None, None, turn.test(path, shows, u[7]))
+    return turn.compose(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
 
 
-class _Turn:
+class _TurnComposer:
     """Composes one turn of a user."""
 
     def __init__(
-        self, state: State, heard: Heard, rule: DisclosureRule, w: Sequence[float]
+        self, state: State, heard: ReplyEffect, rule: DisclosureRule, w: Sequence[float]
     ) -> None:
         self.state, self.heard, self.rule, self.w = state, heard, rule, w
         self.before, self.lines = state.disclosed, set[str]()
         self.voice = state.user.persona.voice
 
-    def told(self, u: Sequence[float]) -> Told | None:
+    def tell(self, u: Sequence[float]) -> UserAnswer | None:
         """Return the answer to a question, or else an unasked disclosure; None without either."""
         heard = self.heard
         if heard.closes:
@@ -106,22 +106,22 @@ class _Turn:
         chance = self.rule.expression * (1.0 if heard.rises else TELLS_AFTER_FALL)
         if u[0] >= chance:
             return None
-        return unasked(self.state, heard.strategy, heard.rises, heard.stems)
+        return unasked_disclosure(self.state, heard.strategy, heard.rises, heard.stems)
 
-    def feeling(self, told: Told | None, u: Sequence[float]) -> str | None:
+    def feeling(self, told: UserAnswer | None, u: Sequence[float]) -> str | None:
         """Return the feeling that the user speaks of, if any."""
-        asked = told is not None and told.feeling
-        closed = told is not None and (told.closed or told.need)
+        asked = told is not None and told.feeling_follows
+        closed = told is not None and (told.is_closed or told.need_follows)
         named = told is not None and any(s.startswith("I feel ") for s in told.sentences)
         if closed or named or not (asked or u[0] < feeling_chance(self.state.user.intention)):
             return None
         feelings = feelings_of(self.state)
         return pick(feelings, u[1]) if feelings else None
 
-    def need(self, told: Told | None, u: Sequence[float]) -> str | None:
+    def need(self, told: UserAnswer | None, u: Sequence[float]) -> str | None:
         """Return a line about the user's intention, or None."""
-        asked = told is not None and told.need
-        refused = told is not None and told.refused
+        asked = told is not None and told.need_follows
+        refused = told is not None and told.is_refusal
         if self.heard.closes or refused or (u[0] >= self.rule.expression and not asked):
             return None
         rises = self.heard.rises and not asked
@@ -131,17 +131,17 @@ class _Turn:
 
     def test(self, path: str, shows: bool, u: float) -> str:
         """Return a line that tests the supporter; after thanks it begins with `But`."""
-        line = unsaid(paths.LINES[path], self.before.lines, u)
+        line = pick_unsaid(paths.LINES[path], self.before.lines, u)
         self.lines.add(line)
         return paths.taking_back(line) if shows and self.heard.rises else line
 
-    def _leads(self, told: Told | None) -> bool:
+    def _leads(self, told: UserAnswer | None) -> bool:
         """Return whether the need precedes an unasked disclosure."""
         unasked = told is not None and told.index is not None and self.heard.question is None
         weighs = self.state.emotion < MET
         return unasked and weighs and self.heard.rises and self.w[5] < LED_TO
 
-    def told_last(self, ended: str) -> Told | None:
+    def tell_last(self, ended: str) -> UserAnswer | None:
         """Return the answer in a last turn, if any.
 
         A user who leaves answers only a question about their safety.
@@ -155,25 +155,25 @@ class _Turn:
             return None
         return answers.answer(self.state, question, heard.rises, self.w)
 
-    def last_words(self, first: str, told: Told | None, ended: str) -> str:
+    def last_words(self, first: str, told: UserAnswer | None, ended: str) -> str:
         """Return the last reaction, the answer to a question, and goodbye."""
         goodbye = farewell(ended, self.heard.reason in ("cruel", "death"), self.state.user)
         if ended == "success":
             return goodbye
         parts = [] if told is None else [*told.sentences]
-        if told is not None and told.feeling and (feelings := feelings_of(self.state)):
+        if told is not None and told.feeling_follows and (feelings := feelings_of(self.state)):
             felt = self._feeling(pick(feelings, self.w[10]))
             parts.insert(0 if told.index is not None else len(parts), felt)
         return " ".join((first, *parts, goodbye))
 
-    def composed(
+    def compose(
         self,
         first: str,
-        told: Told | None,
+        told: UserAnswer | None,
         feeling: str | None,
         need: str | None,
         test: str | None = None,
-    ) -> tuple[Disclosed, str]:
+    ) -> tuple[Disclosures, str]:
         """Return the disclosures after the turn, and the parts joined in a coherent order."""
         before, parts = self.before, list[str]()
         self.lines.add(first)
@@ -186,7 +186,7 @@ class _Turn:
         elif told is not None and self.heard.question is None and self.w[6] < LED_TO:
             parts.append(self._line("go_on" if self.heard.rises else "explain"))
         felt = [self._feeling(feeling)] if feeling else []
-        asked = told is not None and told.feeling and told.index is not None
+        asked = told is not None and told.feeling_follows and told.index is not None
         if told is not None:
             parts += [*felt, *told.sentences] if asked else [*told.sentences, *felt]
             self.lines.update(told.lines)
@@ -196,12 +196,12 @@ class _Turn:
             parts.append(need)
         if test:
             parts.append(test)
-        answers_it = told is not None and told.reaction
+        answers_it = told is not None and told.is_reaction
         if not parts and not self.heard.closes and not answers_it:
-            parts.append(unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
+            parts.append(pick_unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
             self.lines.add(parts[-1])
         index = None if told is None else told.index
-        disclosed = Disclosed(
+        disclosed = Disclosures(
             before.told if index is None else (*before.told, index),
             before.feelings | {feeling} if feeling else before.feelings,
             index is not None,
@@ -211,7 +211,7 @@ class _Turn:
         return disclosed, " ".join((first, *parts))
 
     def _line(self, table: str) -> str:
-        line = unsaid(ANSWERS[table][self.voice], self.before.lines, self.w[8])
+        line = pick_unsaid(ANSWERS[table][self.voice], self.before.lines, self.w[8])
         self.lines.add(line)
         return line
 

@@ -46,7 +46,7 @@ _Trie = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class PhraseMatch:
     """A match of a phrase in a list of words."""
 
     start: int
@@ -70,7 +70,7 @@ def word_kinds() -> Mapping[str, tuple[str, ...]]:
     return table
 
 
-def phrases_in(words: Sequence[str]) -> Iterator[Match]:
+def phrases_in(words: Sequence[str]) -> Iterator[PhraseMatch]:
     """Yield all matches of phrases in `words`, including overlapping ones."""
     count = len(words)
     for start, word in enumerate(words):
@@ -78,7 +78,7 @@ def phrases_in(words: Sequence[str]) -> Iterator[Match]:
         while reached:
             node, at = reached.pop()
             for polarity, kind in node.get(_END, ()):
-                yield Match(start, at, polarity, kind)
+                yield PhraseMatch(start, at, polarity, kind)
             if at < count:
                 if words[at] in node:
                     reached.append((node[words[at]], at + 1))

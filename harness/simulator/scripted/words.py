@@ -122,7 +122,7 @@ _NAMES_NOTHING = frozenset(
 )
 
 
-def said(text: str) -> str:
+def strip_labels(text: str) -> str:
     """Return a reply without labels (`#empathy`), and with each run of emoji as a line break."""
     return text if text.isascii() and "#" not in text else _PICTURES.sub("\n", _TAG.sub("", text))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from harness.simulator.scripted.questions import Question
+from harness.simulator.scripted.questions import ParsedQuestion
 
 _DENIES = re.compile(
     r"\b(?:no|not|never|nobody|nothing|none|hardly|cannot|alone|on my own|by myself|hide|hid|"
@@ -33,7 +33,7 @@ _YES_OR_NO = (
 """Topics for which question and sentence decide between yes and no."""
 
 
-def says_neither(question: Question, text: str) -> bool:
+def says_neither(question: ParsedQuestion, text: str) -> bool:
     """Return whether a sentence answers a yes-or-no question neither with yes nor with no."""
     if question.subject == "support" and _ASKS_OF_SUPPORT.search(question.plain) is None:
         return True
@@ -43,7 +43,7 @@ def says_neither(question: Question, text: str) -> bool:
     return not alone and ("alone" in question.plain or _COMPANY.search(text) is None)
 
 
-def says_no(question: Question, text: str) -> bool:
+def says_no(question: ParsedQuestion, text: str) -> bool:
     """Return whether `text`, the sentence that answers a yes-or-no question, means no."""
     subject, plain = question.subject, question.plain
     if subject == "tried":

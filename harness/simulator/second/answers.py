@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness.simulator.personas import EVERYONE, TOPICS
 from harness.simulator.second import patterns
-from harness.simulator.second.reading import HeardSentence
+from harness.simulator.second.reading import ParsedSentence
 from harness.simulator.second.sentence import DENIALS
 from harness.simulator.second.text import gist, stems
 
@@ -38,7 +38,7 @@ def subject_of(plain: str) -> str | None:
     return max(votes, key=lambda subject: votes[subject]) if votes else None
 
 
-def question_of(said: Collection[HeardSentence]) -> HeardSentence | None:
+def question_of(said: Collection[ParsedSentence]) -> ParsedSentence | None:
     """Return the question to answer: the last one about safety, or else the last one."""
     asked = [s for s in said if s.asks]
     grave = [s for s in asked if subject_of(s.plain) == SAFE]
@@ -46,7 +46,7 @@ def question_of(said: Collection[HeardSentence]) -> HeardSentence | None:
     return chosen[-1] if chosen else None
 
 
-def answer(persona: int, question: HeardSentence, told: Collection[int]) -> int | None:
+def answer(persona: int, question: ParsedSentence, told: Collection[int]) -> int | None:
     """Return the index of the untold sentence that answers best; None if none is connected."""
     subject = subject_of(question.plain)
     scored = [
@@ -59,7 +59,7 @@ def answer(persona: int, question: HeardSentence, told: Collection[int]) -> int 
     return -number if score >= least else None
 
 
-def unasked(persona: int, about: frozenset[str], told: Collection[int]) -> int | None:
+def unasked_disclosure(persona: int, about: frozenset[str], told: Collection[int]) -> int | None:
     """Return the index of an unasked disclosure: what the reply touches on, else the next one."""
     topics = _topics(persona)
     left = [n for n, topic in enumerate(topics) if n not in told and topic != SAFE]

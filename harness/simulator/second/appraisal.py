@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from harness.simulator.personas import EVERYONE
 from harness.simulator.second import answers, dynamics
 from harness.simulator.second.dynamics import Acceptance
-from harness.simulator.second.reading import HURTS_FROM, Heard, hurt_of, read
+from harness.simulator.second.reading import HURTS_FROM, ParsedReply, hurt_of, read
 from harness.simulator.second.text import stems
-from harness.simulator.state import Disclosed, User
+from harness.simulator.state import Disclosures, User
 
 BLAMED = 0.15
 """Cost from which a part is given as the reason for a fall."""
@@ -29,7 +29,7 @@ BESIDE_FROM = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Appraised:
+class SecondAppraisal:
     """The appraisal of a reply by one user."""
 
     parts: Mapping[str, float]
@@ -59,15 +59,15 @@ class Appraised:
 
 
 def appraise(
-    heard: Heard,
+    heard: ParsedReply,
     cut: bool,
     user: User,
-    disclosed: Disclosed,
+    disclosed: Disclosures,
     past: Sequence[frozenset[str]],
     spoken: frozenset[str],
     hurt_before: bool,
     acceptance: Acceptance,
-) -> Appraised:
+) -> SecondAppraisal:
     """Return the appraisal by `user` of a reply that is language.
 
     `past` has the acts of each reply so far, `spoken` the policy's sentences so far, and
@@ -82,7 +82,7 @@ def appraise(
         parts["taken_up"] = uptake
     if hurt_before and any(s.judged.sorry for s in heard.said):
         parts["sorry"] = dynamics.SORRY
-    if not acts or (not uptake and _elsewhere(heard, user.persona_index, disclosed)):
+    if not acts or (not uptake and _is_elsewhere(heard, user.persona_index, disclosed)):
         parts["beside"] = -dynamics.BESIDE
     orders = sum(s.judged.act == "advise" for s in heard.said)
     if cut or heard.words > FAR_TOO_LONG or orders > ORDERS:
@@ -92,13 +92,13 @@ def appraise(
     meant = {name: worth * (1 - doubt if worth > 0 else 1) for name, worth in parts.items()}
     if doubt:
         meant["hurt"] = -dynamics.CRUELTY * doubt
-    return Appraised(meant, acts, hurt >= HURTS_FROM)
+    return SecondAppraisal(meant, acts, hurt >= HURTS_FROM)
 
 
 def _acts(
     acts: frozenset[str],
     user: User,
-    disclosed: Disclosed,
+    disclosed: Disclosures,
     past: Sequence[frozenset[str]],
     acceptance: Acceptance,
 ) -> dict[str, float]:
@@ -107,7 +107,7 @@ def _acts(
     parts, lost = dict[str, float](), 0.0
     for act in sorted(acts):
         fresh = dynamics.value(act, user.intention, acceptance.goal, told)
-        left = dynamics.worn(fresh, dynamics.wear(act, past))
+        left = dynamics.worth_after_wear(fresh, dynamics.wear(act, past))
         parts[act] = share * fresh
         lost += share * (fresh - left)
     if lost > 0:
@@ -115,7 +115,7 @@ def _acts(
     return parts
 
 
-def _hurt(heard: Heard, persona: int, disclosed: Disclosed) -> float:
+def _hurt(heard: ParsedReply, persona: int, disclosed: Disclosures) -> float:
     """Return the log-odds that a reply is cruel; restating what was told lowers them."""
     nats = []
     for said in heard.said:
@@ -124,7 +124,7 @@ def _hurt(heard: Heard, persona: int, disclosed: Disclosed) -> float:
     return hurt_of(nats)
 
 
-def taken_up(text: str, user: User, disclosed: Disclosed) -> tuple[str, ...]:
+def find_taken_up(text: str, user: User, disclosed: Disclosures) -> tuple[str, ...]:
     """Return what a reply takes up, in the user's words: told sentences, feelings, and the topic.
 
     Empty if the reply has no act or is not language.
@@ -135,37 +135,39 @@ def taken_up(text: str, user: User, disclosed: Disclosed) -> tuple[str, ...]:
     persona = user.persona
     sentences = [persona.tellable[n].text for n in _sentences_taken(heard, user, disclosed)]
     feelings = sorted(f for f in disclosed.feelings if _names(heard, f))
-    topic = [persona.topic] if _of_topic(heard, user.persona_index) else []
+    topic = [persona.topic] if _is_of_topic(heard, user.persona_index) else []
     return (*sentences, *feelings, *topic)
 
 
-def _taken_up(heard: Heard, user: User, disclosed: Disclosed) -> float:
+def _taken_up(heard: ParsedReply, user: User, disclosed: Disclosures) -> float:
     """Return the worth of taking up something told; the newest sentence counts most."""
     taken = _sentences_taken(heard, user, disclosed)
     if disclosed.told[-1] in taken:
         return dynamics.TAKEN_UP
     named = any(_names(heard, feeling) for feeling in disclosed.feelings)
     return (
-        dynamics.TAKEN_UP_BEFORE if taken or named or _of_topic(heard, user.persona_index) else 0.0
+        dynamics.TAKEN_UP_BEFORE
+        if taken or named or _is_of_topic(heard, user.persona_index)
+        else 0.0
     )
 
 
-def _sentences_taken(heard: Heard, user: User, disclosed: Disclosed) -> list[int]:
+def _sentences_taken(heard: ParsedReply, user: User, disclosed: Disclosures) -> list[int]:
     """Return the indices of the told sentences that a reply takes up."""
     persona, said = user.persona_index, [sentence.words for sentence in heard.said]
     return [n for n in disclosed.told
             if any(answers.uptake(persona, n, words) >= TAKES_UP for words in said)]  # fmt: skip
 
 
-def _names(heard: Heard, feeling: str) -> bool:
+def _names(heard: ParsedReply, feeling: str) -> bool:
     return any(feeling in said.plain.split() for said in heard.said)
 
 
-def _of_topic(heard: Heard, persona: int) -> bool:
+def _is_of_topic(heard: ParsedReply, persona: int) -> bool:
     return not stems(EVERYONE[persona].topic).isdisjoint(heard.about)
 
 
-def _elsewhere(heard: Heard, persona: int, disclosed: Disclosed) -> bool:
+def _is_elsewhere(heard: ParsedReply, persona: int, disclosed: Disclosures) -> bool:
     """Return whether a reply is about something that the user has not told, and not about them."""
     told = frozenset[str]().union(
         *[answers.sentence_stems(persona)[n] for n in disclosed.told]

@@ -141,7 +141,7 @@ def wear(act: str, past: Sequence[frozenset[str]]) -> float:
     return WEAR * sum([2 ** (-ago / WEAR_HALF_LIFE) for ago in uses])
 
 
-def worn(worth: float, amount: float) -> float:
+def worth_after_wear(worth: float, amount: float) -> float:
     """Return a worth after wear. Only positive worth wears off."""
     return worth / (1 + amount) if worth > 0 else worth
 

@@ -34,7 +34,7 @@ class Pattern:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PatternMatch:
     """A match of a pattern in a sentence."""
 
     pattern: Pattern
@@ -57,17 +57,17 @@ class Patterns:
                 else:
                     self._by_word.setdefault(word, []).append(pattern)
 
-    def find(self, words: Sequence[str]) -> list[Found]:
+    def find(self, words: Sequence[str]) -> list[PatternMatch]:
         """Return the matches in a sentence, at most one per pattern and position."""
         row = (START, *words, END)
         begin, ends = self._by_word, self._by_two
         found = []
         for at, word in enumerate(row):
             if word in begin:
-                found += [Found(p, at) for p in begin[word] if _fits(p.parts, row, at)]
+                found += [PatternMatch(p, at) for p in begin[word] if _fits(p.parts, row, at)]
             two = row[at : at + 2]
             if two in ends:
-                found += [Found(p, at) for p in ends[two] if _fits(p.parts, row, at)]
+                found += [PatternMatch(p, at) for p in ends[two] if _fits(p.parts, row, at)]
         return found
 
 

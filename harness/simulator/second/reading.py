@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from harness.simulator.second.sentence import STRATEGY, Judged, judge, known_words, weights
+from harness.simulator.second.sentence import STRATEGY, SentenceScores, judge, known_words, weights
 from harness.simulator.second.text import SMALL_WORDS, Sentence, sentences, stem, stems_of
 
 HURTS_FROM = 0.45
@@ -34,10 +34,10 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
-class HeardSentence:
+class ParsedSentence:
     """A sentence of a reply as read."""
 
-    judged: Judged
+    judged: SentenceScores
     about: frozenset[str]
     """Stems of the content words."""
     plain: str
@@ -48,10 +48,10 @@ class HeardSentence:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class ParsedReply:
     """A reply as read."""
 
-    said: tuple[HeardSentence, ...]
+    said: tuple[ParsedSentence, ...]
     about: frozenset[str]
     """Stems of the content words."""
     words: int
@@ -88,20 +88,20 @@ def hurt_of(nats: Sequence[float]) -> float:
 
 
 @lru_cache(maxsize=16384)
-def read(text: str) -> Heard:
+def read(text: str) -> ParsedReply:
     """Return the reading of a reply. Never fails, whatever the text."""
     spoken = sentences(text)
     said = tuple([_said(sentence) for sentence in spoken])
     about = frozenset[str]().union(*[s.about for s in said])
     words = [word for sentence in spoken for word in sentence.words]
-    return Heard(said, about, len(words), _fault(text, words))
+    return ParsedReply(said, about, len(words), _fault(text, words))
 
 
 @lru_cache(maxsize=16384)
-def _said(sentence: Sentence) -> HeardSentence:
+def _said(sentence: Sentence) -> ParsedSentence:
     plain = " ".join(sentence.words)
     every = frozenset(map(stem, sentence.words))
-    return HeardSentence(judge(sentence), stems_of(sentence.words), plain, every, sentence.asks)
+    return ParsedSentence(judge(sentence), stems_of(sentence.words), plain, every, sentence.asks)
 
 
 def _fault(text: str, words: Sequence[str]) -> str | None:

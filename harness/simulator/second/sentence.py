@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.config.run import STRATEGIES
 from harness.simulator.data_files import require
 from harness.simulator.second import patterns
-from harness.simulator.second.patterns import CUES, Found
+from harness.simulator.second.patterns import CUES, PatternMatch
 from harness.simulator.second.text import Sentence
 
 ACTS = ("ask", "say_back", "feel_with", "share", "credit", "absolve", "advise", "explain",
@@ -59,7 +59,7 @@ _TABLE = patterns.read(CUES, (*ACTS, HARM, LABEL, WARM, SORRY), DENIALS)
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class SentenceScores:
     """The classification of a sentence."""
 
     act: str | None
@@ -71,14 +71,14 @@ class Judged:
 
 
 @lru_cache(maxsize=16384)
-def judge(sentence: Sentence) -> Judged:
+def judge(sentence: Sentence) -> SentenceScores:
     """Return the classification of a sentence."""
     signs = _signs(sentence)
     shares = _shares(features(sentence, signs))
     warmth, harm = _strength(signs, WARM), _strength(signs, HARM, LABEL)
     hurt = math.log(shares[-1] / (1 - shares[-1])) + CUE_NATS * (harm - 0.3 * warmth)
     sorry = any(found.pattern.cue == SORRY for found in signs)
-    return Judged(_act(sentence, signs, shares), hurt, sorry)
+    return SentenceScores(_act(sentence, signs, shares), hurt, sorry)
 
 
 def features_of(sentence: Sentence) -> set[str]:
@@ -86,7 +86,7 @@ def features_of(sentence: Sentence) -> set[str]:
     return features(sentence, _signs(sentence))
 
 
-def features(sentence: Sentence, signs: Collection[Found]) -> set[str]:
+def features(sentence: Sentence, signs: Collection[PatternMatch]) -> set[str]:
     """Return the features of a sentence: words, plain or negated, pairs of words, and cues.
 
     `signs` are the cues that are not cancelled. A word up to three words after a negator is a
@@ -143,13 +143,13 @@ def _shares(found: Collection[str]) -> list[float]:
     return [min(max(o / total, 1e-6), 1 - 1e-6) for o in odds]
 
 
-def _signs(sentence: Sentence) -> list[Found]:
+def _signs(sentence: Sentence) -> list[PatternMatch]:
     """Return the cues in a sentence that are not cancelled."""
     row = (patterns.START, *sentence.words)
-    return [found for found in _TABLE.find(sentence.words) if not _taken_back(found, row)]
+    return [found for found in _TABLE.find(sentence.words) if not _is_negated(found, row)]
 
 
-def _taken_back(found: Found, row: Sequence[str]) -> bool:
+def _is_negated(found: PatternMatch, row: Sequence[str]) -> bool:
     if not found.pattern.deniable:
         return False
     before = row[max(0, found.at - DENIED_WITHIN) : found.at]
@@ -158,7 +158,7 @@ def _taken_back(found: Found, row: Sequence[str]) -> bool:
     return found.pattern.cue == LABEL and not _REPORTED.isdisjoint(before)
 
 
-def _strength(signs: Iterable[Found], *cues: str) -> float:
+def _strength(signs: Iterable[PatternMatch], *cues: str) -> float:
     """Return the sum of the weights of `cues`; of cues at the same word the largest counts."""
     at: dict[int, float] = {}
     for found in signs:
@@ -167,7 +167,7 @@ def _strength(signs: Iterable[Found], *cues: str) -> float:
     return sum(at.values())
 
 
-def _act(sentence: Sentence, signs: Sequence[Found], shares: Sequence[float]) -> str | None:
+def _act(sentence: Sentence, signs: Sequence[PatternMatch], shares: Sequence[float]) -> str | None:
     """Return the act of a sentence, or None.
 
     A question mark decides, except for a likely suggestion. Otherwise an act with cues scores its

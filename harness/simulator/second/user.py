@@ -11,9 +11,9 @@ from harness.config.simulator import TYPICALITY_CUT
 from harness.simulator.draws import normal
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.second import answers, dynamics, voice
-from harness.simulator.second.appraisal import Appraised, appraise
-from harness.simulator.second.memory import Memory
-from harness.simulator.second.reading import Heard, read
+from harness.simulator.second.appraisal import SecondAppraisal, appraise
+from harness.simulator.second.reading import ParsedReply, read
+from harness.simulator.second.state import SecondState
 from harness.simulator.state import (
     draw_user,
     ending,
@@ -47,13 +47,13 @@ class SecondSimulator:
         """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
         return [self._answer(*asked) for asked in zip(turns, replies, strict=True)]
 
-    def rise_probability(self, state: Memory, reply: SupporterReply) -> float:
+    def rise_probability(self, state: SecondState, reply: SupporterReply) -> float:
         """Return the exact probability that `reply` raises the emotion of the user of `state`."""
         _, appraised = self._appraise(state, reply)
         return dynamics.rise_probability(state.emotion, self._expected(state, appraised))
 
     def rise_probabilities(
-        self, states: Sequence[Memory], replies: Sequence[SupporterReply]
+        self, states: Sequence[SecondState], replies: Sequence[SupporterReply]
     ) -> list[float]:
         """Return `rise_probability` for each pair of state and reply."""
         return [self.rise_probability(*one) for one in zip(states, replies, strict=True)]
@@ -63,10 +63,12 @@ class SecondSimulator:
         start = self.difficulty.start_emotion
         disclosed, text = voice.opening(user, start, self.difficulty.disclosure, u)
         mood = float(start)
-        memory = Memory(key, user, start, mood, mood, mood, disclosed)
+        memory = SecondState(key, user, start, mood, mood, mood, disclosed)
         return UserTurn(text, start, None, float(start), None, (), False, {}, memory)
 
-    def _appraise(self, state: Memory, reply: SupporterReply) -> tuple[str | None, Appraised]:
+    def _appraise(
+        self, state: SecondState, reply: SupporterReply
+    ) -> tuple[str | None, SecondAppraisal]:
         """Return why a reply is not language (None if it is), and its appraisal."""
         heard = read(reply.text)
         fault = heard.fault
@@ -74,18 +76,18 @@ class SecondSimulator:
         if fault is None and surprise is not None and cut is not None and surprise > cut:
             fault = "typicality"
         if fault is not None:
-            return fault, Appraised({"puzzled": -dynamics.PUZZLED}, frozenset(), False)
+            return fault, SecondAppraisal({"puzzled": -dynamics.PUZZLED}, frozenset(), False)
         return None, appraise(heard, reply.cut, state.user, state.disclosed, state.past,
                               state.spoken, state.hurt, self._acceptance)  # fmt: skip
 
-    def _expected(self, state: Memory, appraised: Appraised) -> float:
+    def _expected(self, state: SecondState, appraised: SecondAppraisal) -> float:
         home = dynamics.home(self.difficulty, state.user.temperament)
         return dynamics.mean_mood(state.mood, home, self._points * appraised.worth)
 
     def _answer(self, turn: UserTurn, reply: SupporterReply) -> UserTurn:
         if turn.ended is not None:
             raise ValueError(f"a conversation that has ended ({turn.ended}) can not be answered")
-        state: Memory = turn.state
+        state: SecondState = turn.state
         u = turn_draws(state.key, state.turn + 1)
         fault, appraised = self._appraise(state, reply)
         expected = self._expected(state, appraised)
@@ -108,10 +110,15 @@ class SecondSimulator:
         return self._spoken(after, change, heard, fault, appraised)
 
     def _spoken(
-        self, after: Memory, change: int, heard: Heard, fault: str | None, appraised: Appraised
+        self,
+        after: SecondState,
+        change: int,
+        heard: ParsedReply,
+        fault: str | None,
+        appraised: SecondAppraisal,
     ) -> UserTurn:
         """Return the turn that the policy and the trainer receive."""
-        taken = voice.Taken(
+        taken = voice.SecondReplyEffect(
             change=change,
             reason=appraised.reason(change > 0) if fault is None else None,
             question=answers.question_of(heard.said),
@@ -121,7 +128,7 @@ class SecondSimulator:
         )
         ended = ending(after.emotion, after.turn, self.difficulty)
         w = wording_draws(after.key, after.turn)
-        disclosed, text = voice.answered(after.user, after.disclosed, after.emotion, taken,
+        disclosed, text = voice.compose_answer(after.user, after.disclosed, after.emotion, taken,
                                          self.difficulty.disclosure, ended, w)  # fmt: skip
         shown, reported = shown_emotions(after.emotion, after.reported, ended)
         why: dict[str, float | str] = {

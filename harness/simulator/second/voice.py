@@ -8,13 +8,13 @@ from functools import cache
 from pathlib import Path
 
 from harness.config.run import EMOTIONAL_INTENTIONS
-from harness.simulator.data_files import Table, tables
+from harness.simulator.data_files import TableRules, tables
 from harness.simulator.draws import pick
 from harness.simulator.intention_lines import NEEDS
 from harness.simulator.second import answers, dynamics
-from harness.simulator.second.reading import HeardSentence
+from harness.simulator.second.reading import ParsedSentence
 from harness.simulator.second.sentence import ACTS
-from harness.simulator.state import Disclosed, User
+from harness.simulator.state import Disclosures, User
 
 _ACTS = tuple(act for act in ACTS if act != "remark")
 GLAD = (*_ACTS, "taken_up", "sorry")
@@ -24,15 +24,15 @@ SORRY = (*_ACTS, "worn", "before", "beside", "too_much", "cruel", "little")
 LINES = tables(
     Path(__file__).with_name("lines.tsv"),
     {
-        "opener": Table(placeholders=("t",)),
-        **{f"glad.{reason}": Table() for reason in GLAD},
-        **{f"sorry.{reason}": Table() for reason in SORRY},
+        "opener": TableRules(placeholders=("t",)),
+        **{f"glad.{reason}": TableRules() for reason in GLAD},
+        **{f"sorry.{reason}": TableRules() for reason in SORRY},
         **{
-            name: Table()
+            name: TableRules()
             for name in ("puzzled", "flat", "unknown", "rather_not", "none_of", "told_already")
         },
-        **{name: Table(placeholders=("e",)) for name in ("low", "middle", "lighter")},
-        **{f"farewell.{ending}": Table() for ending in ("success", "left", "cap")},
+        **{name: TableRules(placeholders=("e",)) for name in ("low", "middle", "lighter")},
+        **{f"farewell.{ending}": TableRules() for ending in ("success", "left", "cap")},
     },
 )
 """Lines by table, without the lines about a need."""
@@ -51,14 +51,14 @@ _NO_ANSWER = {None: "unknown", "absent": "none_of"}
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class SecondReplyEffect:
     """How the user took a reply: what their words depend on."""
 
     change: int
     """Change of the emotion, in points."""
     reason: str | None
     """One of GLAD for a rise and of SORRY for a fall; None if nothing explains the change."""
-    question: HeardSentence | None
+    question: ParsedSentence | None
     about: frozenset[str]
     """Stems of the reply's content words."""
     puzzled: bool
@@ -66,7 +66,9 @@ class Taken:
     """True if the user tells nothing in answer: the reply was cruel, or not language."""
 
 
-def opening(user: User, emotion: int, disclosure: str, u: Sequence[float]) -> tuple[Disclosed, str]:
+def opening(
+    user: User, emotion: int, disclosure: str, u: Sequence[float]
+) -> tuple[Disclosures, str]:
     """Return the disclosures and text of the opening: topic, fact, feeling, and maybe a need."""
     persona = user.persona
     feeling = pick(persona.feelings, u[0])
@@ -76,39 +78,39 @@ def opening(user: User, emotion: int, disclosure: str, u: Sequence[float]) -> tu
     needs: tuple[str, ...] = ()
     if u[2] < dynamics.EXPRESSION[disclosure]:
         needs = (need(disclosure, user.intention, emotion, False, (), u[3]),)
-    told = Disclosed((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
+    told = Disclosures((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
     return told, " ".join((*parts, *needs))
 
 
-def answered(
+def compose_answer(
     user: User,
-    before: Disclosed,
+    before: Disclosures,
     emotion: int,
-    taken: Taken,
+    taken: SecondReplyEffect,
     disclosure: str,
     ended: str | None,
     w: Sequence[float],
-) -> tuple[Disclosed, str]:
+) -> tuple[Disclosures, str]:
     """Return the disclosures after the turn, and the user's words."""
-    turn = _Turn(user, before, emotion, dynamics.EXPRESSION[disclosure], w)
+    turn = _SecondTurnComposer(user, before, emotion, dynamics.EXPRESSION[disclosure], w)
     parts = [turn.reaction(taken)]
     if ended is not None:
         if taken.question is not None and not taken.closes and ended == "cap":
             parts += turn.answer(taken.question)
         parts.append(turn.line(f"farewell.{ended}", 6))
-        return turn.disclosed(), " ".join(parts)
+        return turn.disclosures(), " ".join(parts)
     if not taken.closes:
-        parts += turn.tells(taken)
+        parts += turn.tell(taken)
     if not taken.closes or taken.puzzled:
         parts += turn.need(disclosure, taken)
-    return turn.disclosed(), " ".join(parts)
+    return turn.disclosures(), " ".join(parts)
 
 
-class _Turn:
+class _SecondTurnComposer:
     """Composes one turn of a user."""
 
     def __init__(
-        self, user: User, before: Disclosed, emotion: int, shows: float, w: Sequence[float]
+        self, user: User, before: Disclosures, emotion: int, shows: float, w: Sequence[float]
     ) -> None:
         self._user, self._before, self._emotion = user, before, emotion
         self._shows, self._w = shows, w
@@ -123,7 +125,7 @@ class _Turn:
         self._lines.add(line)
         return line
 
-    def reaction(self, taken: Taken) -> str:
+    def reaction(self, taken: SecondReplyEffect) -> str:
         """Return the reaction to the reply; a neutral line if it does not show."""
         if taken.puzzled:
             return self.line("puzzled", 0)
@@ -132,18 +134,20 @@ class _Turn:
             return self.line("flat", 0)
         return self.line(f"{'glad' if taken.change > 0 else 'sorry'}.{taken.reason}", 0)
 
-    def tells(self, taken: Taken) -> list[str]:
+    def tell(self, taken: SecondReplyEffect) -> list[str]:
         """Return the answer to a question, or else an unasked disclosure and a feeling."""
         if taken.question is not None:
             return self.answer(taken.question)
         parts = []
         if self._w[2] < self._shows:
-            parts += self._tell(answers.unasked(self._persona, taken.about, self._before.told))
+            parts += self._tell(
+                answers.unasked_disclosure(self._persona, taken.about, self._before.told)
+            )
         if self._w[3] < SPEAKS_OF_FEELINGS[self._emotional]:
             parts.append(self._feels())
         return parts
 
-    def answer(self, question: HeardSentence) -> list[str]:
+    def answer(self, question: ParsedSentence) -> list[str]:
         """Return the answer to a question; empty for one about the need, which `need` answers."""
         subject = answers.subject_of(question.plain)
         if subject == "need":
@@ -159,7 +163,7 @@ class _Turn:
             return [*self._tell(index), *([self._feels()] if feels else [])]
         return [self.line(_NO_ANSWER.get(subject, "told_already"), 5)]
 
-    def need(self, disclosure: str, taken: Taken) -> list[str]:
+    def need(self, disclosure: str, taken: SecondReplyEffect) -> list[str]:
         """Return a line about the user's intention if it shows; always if asked for."""
         glad, question = taken.change > 0, taken.question
         asked = question is not None and answers.subject_of(question.plain) == "need"
@@ -170,10 +174,10 @@ class _Turn:
                           self._w[8])  # fmt: skip
         return [] if met and not asked and self._w[9] < 0.5 else [self._need]
 
-    def disclosed(self) -> Disclosed:
+    def disclosures(self) -> Disclosures:
         """Return the disclosures after the turn."""
         before, index = self._before, self._index
-        return Disclosed(
+        return Disclosures(
             before.told if index is None else (*before.told, index),
             before.feelings | {self._feeling} if self._feeling else before.feelings,
             index is not None,

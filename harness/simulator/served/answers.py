@@ -1,4 +1,4 @@
-"""Strict parsing of the model's answers: a value of the requested schema, or a Fault.
+"""Strict parsing of the model's answers: a value of the requested schema, or an EndpointFault.
 
 A user's message must not leak what the policy has to find out. At every level this includes scores,
 prompts and names of intentions; unless difficulty.disclosure is free, it also includes the user's
@@ -15,9 +15,9 @@ from typing import Any
 
 from harness.config.run import INTENTIONS
 from harness.simulator.served import consistency, wording
-from harness.simulator.served.faults import Fault
+from harness.simulator.served.faults import EndpointFault
 from harness.simulator.served.prompts import FITS, LONGEST_REASON
-from harness.simulator.served.quoting import spoken
+from harness.simulator.served.quoting import clean_user_text
 
 RUN = 5
 """Number of consecutive words of the hope's wording that leak it."""
@@ -93,38 +93,43 @@ class ServedAppraisal:
 def appraisal(content: str, allowed: Sequence[int]) -> ServedAppraisal:
     """Return the appraisal in `content`.
 
-    Raises Fault: empty, malformed, contradictory, or out_of_range for a change not in `allowed`.
+    Raises EndpointFault: empty, malformed, contradictory, or out_of_range for a change not in
+    `allowed`.
     """
     fields = _object(content)
     change = fields.get("change")
     if type(change) is not int or change not in allowed:
-        raise Fault("out_of_range", f"change must be one of {list(allowed)}, got {change!r:.40}")
+        raise EndpointFault(
+            "out_of_range", f"change must be one of {list(allowed)}, got {change!r:.40}"
+        )
     fit, reason = fields.get("target_fit"), fields.get("reason")
     if fit not in FITS or not isinstance(reason, str):
-        raise Fault("malformed", f"target_fit must be one of {', '.join(FITS)}, got {fit!r:.40}")
+        raise EndpointFault(
+            "malformed", f"target_fit must be one of {', '.join(FITS)}, got {fit!r:.40}"
+        )
     opposite = consistency.contradiction(change, fit, reason)
     if opposite:
-        raise Fault("contradictory", f"a change of {change:+d} with {opposite}")
-    return ServedAppraisal(change, fit, spoken(reason)[:LONGEST_REASON])
+        raise EndpointFault("contradictory", f"a change of {change:+d} with {opposite}")
+    return ServedAppraisal(change, fit, clean_user_text(reason)[:LONGEST_REASON])
 
 
 def message(content: str, intention: str, disclosure: str, heard: Sequence[str] = ()) -> str:
     """Return the user's message in `content`; `heard` are the supporter's messages so far.
 
-    Raises Fault: malformed, empty, leaked, or echoed.
+    Raises EndpointFault: malformed, empty, leaked, or echoed.
     """
     say = _object(content).get("say")
     if not isinstance(say, str):
-        raise Fault("malformed", f"say must be text, got {say!r:.40}")
-    text = spoken(say)
+        raise EndpointFault("malformed", f"say must be text, got {say!r:.40}")
+    text = clean_user_text(say)
     if not any(c.isalnum() for c in text):
-        raise Fault("empty", "nothing said")
+        raise EndpointFault("empty", "nothing said")
     leaked = leak(text, intention, disclosure)
     if leaked:
-        raise Fault("leaked", leaked)
+        raise EndpointFault("leaked", leaked)
     echoed = consistency.echo(text, heard)
     if echoed:
-        raise Fault("echoed", echoed)
+        raise EndpointFault("echoed", echoed)
     return text
 
 
@@ -132,11 +137,11 @@ def _object(content: str) -> dict[str, Any]:
     """Return the JSON object, also from a code fence, which servers without schemas often add."""
     fenced = _FENCE.fullmatch(content)
     if not content.strip():
-        raise Fault("empty", "no content")
+        raise EndpointFault("empty", "no content")
     try:
         value = json.loads(fenced[1] if fenced else content)
     except (ValueError, RecursionError) as error:
-        raise Fault("malformed", f"must be JSON, got {content!r:.60}") from error
+        raise EndpointFault("malformed", f"must be JSON, got {content!r:.60}") from error
     if not isinstance(value, dict):
-        raise Fault("malformed", f"must be a JSON object, got {content!r:.60}")
+        raise EndpointFault("malformed", f"must be a JSON object, got {content!r:.60}")
     return value

@@ -29,7 +29,7 @@ from harness.simulator.served.faults import (
     AWAY,
     FORBIDDEN,
     REFUSED_KEY,
-    Fault,
+    EndpointFault,
     Outage,
     Outages,
     RetryBudget,
@@ -77,10 +77,10 @@ class EndpointClient:
         outage, in the thread that waits for answers.
         """
 
-        async def away() -> Fault | None:
+        async def away() -> EndpointFault | None:
             try:
                 await self._call(probe, _seed("probe", 1))
-            except Fault as fault:
+            except EndpointFault as fault:
                 return fault if fault.kind in AWAY else None
             return None
 
@@ -111,9 +111,10 @@ class EndpointClient:
         return self.start(conversations, list)()
 
     async def ask(self, request: Request, read: Callable[[str], T]) -> T:
-        """Return `read` of the answer to `request`; `read` raises Fault for a bad answer.
+        """Return `read` of the answer to `request`; `read` raises EndpointFault for a bad answer.
 
-        Raises Fault once the tries are spent. Identical requests share the tries of the first.
+        Raises EndpointFault once the tries are spent. Identical requests share the tries of the
+        first.
         """
         digest = request.digest(self.config.model, self.config.temperature)
         entry = self.journal.find(digest)
@@ -126,7 +127,7 @@ class EndpointClient:
         if entry is None:  # shielded, because others may wait after one caller is cancelled
             entry = await asyncio.shield(self._under_way[digest])
         if "fault" in entry:
-            raise Fault(entry["fault"], "in all its tries")
+            raise EndpointFault(entry["fault"], "in all its tries")
         return read(entry["content"])
 
     async def _settled(self, request: Request, read: Callable[[str], object], digest: str) -> Entry:
@@ -134,7 +135,7 @@ class EndpointClient:
         try:
             content, _ = await self._try(request, read, digest)
             return self.journal.add(digest, request, content, None)
-        except Fault as fault:
+        except EndpointFault as fault:
             self._usage.given_up[fault.kind] += 1
             return self.journal.add(digest, request, None, fault.kind)
         finally:
@@ -151,7 +152,7 @@ class EndpointClient:
 
         try:
             return self.run([once()])[0]
-        except Fault as fault:
+        except EndpointFault as fault:
             if fault.status == FORBIDDEN:
                 raise self._refused_key(fault) from fault
             raise EndpointError(
@@ -228,7 +229,7 @@ class EndpointClient:
                 if self._outages is not None:
                     self._outages.answered()
                 return content, read(content)
-            except Fault as fault:
+            except EndpointFault as fault:
                 if fault.status == REFUSED_KEY:
                     raise self._refused_key(fault) from fault
                 if await budget.is_spent(fault):
@@ -252,7 +253,7 @@ class EndpointClient:
             self._limits.tokens.correct(min(done.tokens, most) - expected)
         return done.content
 
-    def _refused_key(self, fault: Fault) -> ConfigError:
+    def _refused_key(self, fault: EndpointFault) -> ConfigError:
         """Return the error that ends the run, because every other try would fail too."""
         variable, url = self.config.api_key_env, self.config.base_url
         rule = (

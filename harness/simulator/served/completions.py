@@ -15,7 +15,7 @@ from email.utils import parsedate_to_datetime
 from hashlib import blake2b
 from typing import Any
 
-from harness.simulator.served.faults import Fault, fault_of_status
+from harness.simulator.served.faults import EndpointFault, fault_of_status
 
 SHORTEST_KEY = 8
 """A shorter key is a placeholder such as `EMPTY`, which also occurs in ordinary text."""
@@ -88,7 +88,7 @@ class Completion:
     """system_fingerprint of the response, if any."""
 
 
-async def refused(response: Any, redact: Redact) -> Fault | None:
+async def refused(response: Any, redact: Redact) -> EndpointFault | None:
     """Return the fault that a response's status and headers show, or None.
 
     The fault of an error status includes the start of the body.
@@ -97,10 +97,10 @@ async def refused(response: Any, redact: Redact) -> Fault | None:
         detail = await _start(response, redact)
         return fault_of_status(response.status_code, detail, retry_after_s(response.headers))
     if response.headers.get("content-encoding", "identity") != "identity":
-        return Fault("malformed", "a compressed body, which was not asked for")
+        return EndpointFault("malformed", "a compressed body, which was not asked for")
     length = response.headers.get("content-length", "")
     if length.isdigit() and int(length) > LARGEST_BYTES:
-        return Fault("oversized", f"a body of {length:.20} bytes")
+        return EndpointFault("oversized", f"a body of {length:.20} bytes")
     return None
 
 
@@ -133,7 +133,10 @@ def retry_after_s(headers: Any) -> float | None:
 
 
 def completion(data: bytes, redact: Redact) -> Completion:
-    """Return the completion in a body. Raises Fault: malformed (also if truncated) or empty."""
+    """Return the completion in a body.
+
+    Raises EndpointFault: malformed (also if truncated) or empty.
+    """
     try:
         body = json.loads(redact(data.decode("utf-8-sig")))
         choice = body["choices"][0]
@@ -141,13 +144,13 @@ def completion(data: bytes, redact: Redact) -> Completion:
         tokens = (body.get("usage") or {}).get("total_tokens")
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         start = redact(data.decode(errors="replace"))[:60]
-        raise Fault("malformed", f"no chat completion: {start!r}") from error
+        raise EndpointFault("malformed", f"no chat completion: {start!r}") from error
     if choice.get("finish_reason") == "length":
-        raise Fault("malformed", "cut at simulator.max_tokens")
+        raise EndpointFault("malformed", "cut at simulator.max_tokens")
     if content is None or content == "":
-        raise Fault("empty", "no content")
+        raise EndpointFault("empty", "no content")
     if not isinstance(content, str):
-        raise Fault("malformed", f"content must be text, got {content!r:.40}")
+        raise EndpointFault("malformed", f"content must be text, got {content!r:.40}")
     origin = (_name(body, "model", redact), _name(body, "system_fingerprint", redact))
     counted = type(tokens) is int and 0 <= tokens <= MOST_TOKENS
     return Completion(redact(content), tokens if counted else None, *origin)

@@ -1,4 +1,4 @@
-"""Calls to the endpoint, with every failure as a Fault. The only file that uses openai.
+"""Calls to the endpoint, with every failure as an EndpointFault. The only file that uses openai.
 
 The openai client's retries are off, because retries are counted elsewhere. Its timeout is per read
 and so does not stop a slow stream; a deadline covers the whole call. Large bodies, and redirects,
@@ -32,7 +32,7 @@ from harness.simulator.served.completions import (
     redactor,
     refused,
 )
-from harness.simulator.served.faults import Fault
+from harness.simulator.served.faults import EndpointFault
 from harness.trust import permission
 
 CALLS_A_POOL, MOST_POOLS = 8, 8
@@ -61,12 +61,14 @@ class Endpoint:
         self._takes_lengths: bool | None = None
 
     async def complete(self, request: Request, seed: int) -> Completion:
-        """Return the completion of one try. Raises Fault."""
+        """Return the completion of one try. Raises EndpointFault."""
         try:
             async with asyncio.timeout(self._config.deadline_s):
                 return await self._answered(request, seed)
         except TimeoutError as error:
-            raise Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s") from error
+            raise EndpointFault(
+                "timeout", f"no whole answer in {self._config.deadline_s:g} s"
+            ) from error
 
     async def close(self) -> None:
         """Close the connections."""
@@ -84,7 +86,7 @@ class Endpoint:
         try:
             content = await self._post(bounded)
             self._takes_lengths = True
-        except Fault as fault:
+        except EndpointFault as fault:
             if self._takes_lengths or fault.status not in REFUSED_SCHEMA:
                 raise
             content = await self._post(plain)
@@ -116,20 +118,20 @@ class Endpoint:
         content: bytes = response.content
         return content
 
-    def _fault(self, error: Exception) -> Fault:
+    def _fault(self, error: Exception) -> EndpointFault:
         """Return the fault for an error of the client or the transport.
 
         Re-raises a bug of this package, which openai before 3.0 wraps.
         """
         wrapped = isinstance(error, self._classes.client)
         below = error.__cause__ if wrapped and error.__cause__ else error
-        if isinstance(below, Fault):
+        if isinstance(below, EndpointFault):
             return below
         if not isinstance(below, self._classes.broken):
             raise below
         if isinstance(below, self._classes.late):
-            return Fault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
-        return Fault("connection", self._redact(f"{type(below).__name__}: {error}")[:200])
+            return EndpointFault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
+        return EndpointFault("connection", self._redact(f"{type(below).__name__}: {error}")[:200])
 
 
 def _without_lengths(request: Request) -> Request:
@@ -183,8 +185,8 @@ def _trusted(trust_env: bool) -> ssl.SSLContext:
 def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
     import openai
 
-    class Bounded(_transport().AsyncByteStream):  # type: ignore[misc]
-        """A body that raises Fault once it exceeds LARGEST_BYTES."""
+    class LimitedBody(_transport().AsyncByteStream):  # type: ignore[misc]
+        """A body that raises EndpointFault once it exceeds LARGEST_BYTES."""
 
         def __init__(self, stream: Any) -> None:
             self._stream, self.aclose = stream, stream.aclose
@@ -194,15 +196,15 @@ def _client(config: SimulatorConfig, key: str, redact: Redact) -> Any:
             async for piece in self._stream:
                 size += len(piece)
                 if size > LARGEST_BYTES:
-                    raise Fault("oversized", f"a body of more than {LARGEST_BYTES:,} bytes")
+                    raise EndpointFault("oversized", f"a body of more than {LARGEST_BYTES:,} bytes")
                 yield piece
 
     async def check_head(response: Any) -> None:
-        """Raise Fault by status and headers, before the body is read."""
+        """Raise EndpointFault by status and headers, before the body is read."""
         fault = await refused(response, redact)
         if fault is not None:
             raise fault
-        response.stream = Bounded(response.stream)
+        response.stream = LimitedBody(response.stream)
 
     async def send(request: Any) -> None:
         """Replace the headers. The client adds the values of OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID

@@ -28,7 +28,7 @@ a gateway may have refused one text.
 """
 
 
-class Fault(Exception):
+class EndpointFault(Exception):
     """One failed call; `kind` is one of SIMULATOR_FAULTS."""
 
     def __init__(
@@ -51,14 +51,14 @@ def allowed_tries(kind: str, retries: int) -> int:
     return 1 + min(1, retries) if kind in ONE_RETRY else 1 + retries
 
 
-def fault_of_status(status: int, detail: str, retry_after_s: float | None = None) -> Fault:
+def fault_of_status(status: int, detail: str, retry_after_s: float | None = None) -> EndpointFault:
     """Return the fault of an HTTP status other than 200."""
     if status == 429:
-        return Fault("rate_limit", detail, retry_after_s)
+        return EndpointFault("rate_limit", detail, retry_after_s)
     if status >= 500 or status == 408:
-        return Fault("server", f"{status} {detail}".strip(), retry_after_s)
+        return EndpointFault("server", f"{status} {detail}".strip(), retry_after_s)
     kind = "malformed" if status < 300 else "redirect" if status < 400 else "request"
-    return Fault(kind, f"{status} {detail}".strip(), status=status)
+    return EndpointFault(kind, f"{status} {detail}".strip(), status=status)
 
 
 AWAY = ("connection", "timeout", "server")
@@ -83,7 +83,7 @@ class Outages:
     """Outages of one endpoint, for all requests of one event loop."""
 
     def __init__(
-        self, url: str, longest_s: float, probe: Callable[[], Awaitable[Fault | None]]
+        self, url: str, longest_s: float, probe: Callable[[], Awaitable[EndpointFault | None]]
     ) -> None:
         """`probe` makes a call and returns its fault if that is one of AWAY, else None."""
         self._url, self._longest_s, self._probe = url, longest_s, probe
@@ -124,12 +124,12 @@ class Outages:
         finally:
             self._probing, self._away = None, False
 
-    async def _wait_out(self, first: Fault) -> None:
+    async def _wait_out(self, first: EndpointFault) -> None:
         """Probe until the endpoint is back. Outages without a success in between share the limit,
         because an endpoint may come up for the probe alone.
         """
         began, spent_s = time.monotonic(), self._spent_s
-        fault: Fault | None = first
+        fault: EndpointFault | None = first
         self.news.put(Outage(str(first)))
         try:
             wait_s = FIRST_WAIT_S
@@ -165,7 +165,7 @@ class RetryBudget:
             await self._outages.wait()
         self.made += 1
 
-    async def is_spent(self, fault: Fault) -> bool:
+    async def is_spent(self, fault: EndpointFault) -> bool:
         """Return whether `fault` ends the request. Raises EndpointError.
 
         After an outage the count restarts. If the probe is answered, the request gets one more

@@ -132,7 +132,7 @@ def side_of(persona: str) -> str:
     return HELD_OUT if uniforms("split", persona)[0] < HELD_OUT_SHARE else TRAIN
 
 
-def cleaned(where: str, field: str, text: Any) -> str:
+def clean_text(where: str, field: str, text: Any) -> str:
     """Return one line of plain text. Raises ConfigError for other types or a long text."""
     if not isinstance(text, str):
         raise ConfigError(f"{where}: {field} must be text, got {text!r:.40}")
@@ -168,8 +168,8 @@ def _profile(where: str, values: Mapping[str, Any]) -> Profile:
         id=_words(where, "id", values.get("id")),
         persona=persona,
         facts=tuple(_words(where, "facts", fact) for fact in facts),
-        about=cleaned(where, "about", values.get("about", "")),
-        moved_by=cleaned(where, "moved_by", values.get("moved_by", "")),
+        about=clean_text(where, "about", values.get("about", "")),
+        moved_by=clean_text(where, "moved_by", values.get("moved_by", "")),
         intention=_choice(where, "intention", values, INTENTIONS),
         temperament=_choice(where, "temperament", values, TEMPERAMENTS),
         split=_choice(where, "split", values, (TRAIN, HELD_OUT)) or side_of(persona),
@@ -177,7 +177,7 @@ def _profile(where: str, values: Mapping[str, Any]) -> Profile:
 
 
 def _words(where: str, field: str, text: Any) -> str:
-    line = cleaned(where, field, text)
+    line = clean_text(where, field, text)
     if not any(character.isalnum() for character in line):
         raise ConfigError(f"{where}: {field} must have words, got {text!r:.40}")
     return line

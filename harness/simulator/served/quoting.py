@@ -30,12 +30,12 @@ _LONE_JOINER = re.compile("\u200d(?![^\x00-\x7f\u200d])|(?<![^\x00-\x7f\u200d])\
 """Zero-width joiners, except those within an emoji sequence."""
 
 
-def quoted(text: str) -> str:
+def quote_reply(text: str) -> str:
     """Return a policy's message as one line without control characters or role markers."""
     return _shortened(plain(text[:MOST_READ]), LONGEST_QUOTE)
 
 
-def spoken(text: str) -> str:
+def clean_user_text(text: str) -> str:
     """Return a user's message, safe for the policy's chat template and for a terminal."""
     return _shortened(plain(text[:MOST_READ]), LONGEST_REPLY)
 

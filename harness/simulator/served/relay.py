@@ -37,7 +37,7 @@ class RelayError(Exception):
 
 
 @dataclass(frozen=True)
-class Question:
+class UserQuery:
     """A batch of requests: openings, or answers to replies."""
 
     number: int
@@ -54,7 +54,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Answered:
+class QueryResult:
     """The users' turns, or the error."""
 
     number: int
@@ -72,7 +72,7 @@ class Relay:
 
     def __init__(self, connection: Connection, client: EndpointClient) -> None:
         self._connection, self._client = connection, client
-        self._done: SimpleQueue[Answered | None] = SimpleQueue()
+        self._done: SimpleQueue[QueryResult | None] = SimpleQueue()
         self._open: dict[int, int] = {}
         for work in (self._ask_all, self._send_all):
             threading.Thread(target=work, daemon=True).start()
@@ -88,7 +88,7 @@ class Relay:
                 self._ask(pickle.loads(self._connection.recv_bytes()))
         self._done.put(None)
 
-    def _ask(self, question: Question) -> None:
+    def _ask(self, question: UserQuery) -> None:
         users = ServedSimulator(question.difficulty, self._client)
         self._open[question.number] = question.users
         try:
@@ -101,7 +101,7 @@ class Relay:
             return
         pending.futures[0].add_done_callback(partial(self._take, question))
 
-    def _take(self, question: Question, future: Future[list[UserTurn]]) -> None:
+    def _take(self, question: UserQuery, future: Future[list[UserTurn]]) -> None:
         """Queue an answer. This runs in the client's thread, which must not wait for a process."""
         error = None if future.cancelled() else future.exception()
         if future.cancelled():
@@ -109,9 +109,9 @@ class Relay:
         elif isinstance(error, Exception):
             self._put(_failed(question, error))
         else:
-            self._put(Answered(question.number, tuple(future.result())))
+            self._put(QueryResult(question.number, tuple(future.result())))
 
-    def _put(self, answered: Answered) -> None:
+    def _put(self, answered: QueryResult) -> None:
         self._open.pop(answered.number, None)
         self._done.put(answered)
 
@@ -121,12 +121,12 @@ class Relay:
                 self._connection.send_bytes(pickle.dumps(answered))
 
 
-def _failed(question: Question, error: Exception) -> Answered:
+def _failed(question: UserQuery, error: Exception) -> QueryResult:
     if isinstance(error, HarnessError):
-        return Answered(question.number, error=error)
+        return QueryResult(question.number, error=error)
     what = " ".join(f"{type(error).__name__}: {error}".split())
     trace = "".join(traceback.format_exception(error))
-    return Answered(question.number, bug=f"{what}\n{trace}")
+    return QueryResult(question.number, bug=f"{what}\n{trace}")
 
 
 class RelayLine:
@@ -139,14 +139,14 @@ class RelayLine:
         threading.Thread(target=self._receive_all, daemon=True).start()
 
     def ask(self, difficulty: DifficultyConfig, **asked: Any) -> Awaited[list[UserTurn]]:
-        """Send a Question with the fields `asked`, and return at once."""
+        """Send a UserQuery with the fields `asked`, and return at once."""
         future: Future[list[UserTurn]] = Future()
         number = next(self._numbers)
         with self._lock:
             if self._pending is None:
                 raise _gone()
             self._pending[number] = future
-        question = Question(number, difficulty, **asked)
+        question = UserQuery(number, difficulty, **asked)
         try:
             self._connection.send_bytes(pickle.dumps(question))
         except OSError as error:
@@ -162,7 +162,7 @@ class RelayLine:
         for future in left.values():
             future.set_exception(_gone())
 
-    def _receive(self, answered: Answered) -> None:
+    def _receive(self, answered: QueryResult) -> None:
         with self._lock:
             assert self._pending is not None, "only this thread ends the line"
             future = self._pending.pop(answered.number)

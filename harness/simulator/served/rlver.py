@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.config.ranges import one_of
 from harness.errors import ConfigError
-from harness.simulator.served.profiles import Profile, checked, cleaned, lines, side_of
+from harness.simulator.served.profiles import Profile, checked, clean_text, lines, side_of
 
 INTENTION_OF = {
     "你认为自己在事件中没有任何责任和错误，你想要对方也认同你没有错": "not_at_fault",
@@ -59,16 +59,16 @@ def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profil
     if not isinstance(traits, list) or not all(isinstance(trait, str) for trait in traits):
         raise ConfigError(f"{where}: cha_group must be a list of texts, got {traits!r:.40}")
     told, reactions = _halves(scene)
-    facts = [cleaned(where, "facts", line) for line in told if any(map(str.isalnum, line))]
+    facts = [clean_text(where, "facts", line) for line in told if any(map(str.isalnum, line))]
     if not facts:
         raise ConfigError(f"{where}: scene must tell what happened, got {scene[:40]!r}")
     persona = _persona(card)
     return Profile(
-        id=cleaned(where, "id", _text(where, "id", values)),
+        id=clean_text(where, "id", _text(where, "id", values)),
         persona=persona,
         facts=tuple(facts),
-        about=cleaned(where, "about", "\n".join([card, *traits])),
-        moved_by=cleaned(where, "moved_by", "\n".join(reactions)),
+        about=clean_text(where, "about", "\n".join([card, *traits])),
+        moved_by=clean_text(where, "moved_by", "\n".join(reactions)),
         intention=INTENTION_OF[values["task"]],
         temperament=TEMPERAMENT_OF[values["main_cha"]],
         split=split or side_of(persona),

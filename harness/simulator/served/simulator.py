@@ -20,8 +20,8 @@ from harness.simulator.served.answers import ServedAppraisal
 from harness.simulator.served.cast import SUPPORTER, USER, ProfiledUser, ServedState, user_of
 from harness.simulator.served.client import EndpointClient
 from harness.simulator.served.completions import Request
-from harness.simulator.served.faults import Fault
-from harness.simulator.served.quoting import quoted
+from harness.simulator.served.faults import EndpointFault
+from harness.simulator.served.quoting import quote_reply
 from harness.simulator.state import (
     User,
     ending,
@@ -53,7 +53,7 @@ class ServedSimulator:
         users = [user_of(key, self.difficulty, self._client.config) for key in keys]
         distinct = {user: number for number, user in enumerate(dict.fromkeys(users))}
 
-        def opened(openings: Sequence[str | Fault]) -> list[UserTurn]:
+        def opened(openings: Sequence[str | EndpointFault]) -> list[UserTurn]:
             pairs = zip(keys, users, strict=True)
             return [self._open(key, user, openings[distinct[user]]) for key, user in pairs]
 
@@ -82,22 +82,22 @@ class ServedSimulator:
                     f"a conversation that has ended ({turn.ended}) can not be answered"
                 )
 
-    async def _opening(self, user: User | ProfiledUser) -> str | Fault:
+    async def _opening(self, user: User | ProfiledUser) -> str | EndpointFault:
         request, level = prompts.opening(user, self.difficulty), self.difficulty.disclosure
         try:
             return await self._client.ask(
                 request, lambda content: answers.message(content, user.intention, level)
             )
-        except Fault as fault:
+        except EndpointFault as fault:
             return fault
 
     def _open(
-        self, key: ConversationKey, user: User | ProfiledUser, opening: str | Fault
+        self, key: ConversationKey, user: User | ProfiledUser, opening: str | EndpointFault
     ) -> UserTurn:
         """Return a first turn. If the opening failed, the first reply ends the conversation."""
         start = self.difficulty.start_emotion
         state = ServedState(key, user, start, float(start))
-        if isinstance(opening, Fault):
+        if isinstance(opening, EndpointFault):
             state, text = replace(state, fault=opening.kind), SILENCE
         else:
             state, text = replace(state, messages=((USER, opening),)), opening
@@ -109,11 +109,11 @@ class ServedSimulator:
         if state.fault is not None:
             return _failed(state, state.fault)
         try:
-            appraisal = await self._appraise(state, quoted(reply.text))
-            after = self._after(state, appraisal, quoted(reply.text))
+            appraisal = await self._appraise(state, quote_reply(reply.text))
+            after = self._after(state, appraisal, quote_reply(reply.text))
             ended = ending(after.emotion, after.turn, self.difficulty)
             text = "" if ended else await self._speak(after, after.emotion - state.emotion)
-        except Fault as fault:
+        except EndpointFault as fault:
             return _failed(state, fault.kind)
         return _turn(after, after.emotion - state.emotion, text, ended, appraisal, reply)
 

@@ -29,7 +29,7 @@ from harness.config.simulator import IN_PROCESS
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray, group_relative
 from harness.train.policy_gradient.algorithm import Algorithm
-from harness.train.policy_gradient.losses import LossTokens, TokenLoss, shaped, unclipped
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss, shaped_loss, unclipped
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards, by_reply
 
@@ -57,13 +57,13 @@ class CritiqueGrpo(Algorithm):
 
     def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
         """Return 1 for each token drawn after a critique, 0 for the others."""
-        again = np.zeros(len(step.logp)) if step.spoken_again is None else step.spoken_again
+        again = np.zeros(len(step.logp)) if step.is_refined is None else step.is_refined
         return (again.astype(np.float64),)
 
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
         (again,) = tokens.prepared
         untold = unclipped(tokens.logp, tokens.old_logp, tokens.advantage)
-        told = shaped(tokens.logp, tokens.advantage, self.shaping)
+        told = shaped_loss(tokens.logp, tokens.advantage, self.shaping)
         value = (1 - again) * untold.value + again * told.value
         slope = (1 - again) * untold.slope + again * told.slope
         return TokenLoss.without_clip(value, slope)

@@ -16,7 +16,7 @@ from harness.config.run import RunConfig
 from harness.train.algorithms.grpo import Grpo
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.algorithm import refuse_rewards_by_turn
-from harness.train.policy_gradient.losses import LossTokens, TokenLoss, clipped
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss, clipped_loss
 from harness.train.policy_gradient.remedy_roles import StepTokens
 
 
@@ -32,7 +32,7 @@ class Gspo(Grpo):
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
         (weight,) = tokens.prepared
         log_s = tokens.mean_by_conversation(tokens.logp - tokens.old_logp)
-        plain = clipped(log_s, 0 * log_s, tokens.advantage, config.clip_low, config.clip_high)
+        plain = clipped_loss(log_s, 0 * log_s, tokens.advantage, config.clip_low, config.clip_high)
         # log s is a mean: each token's log p changes it by 1 / length, at all tokens
         slope = tokens.mean_by_conversation(plain.slope)
         return TokenLoss(weight * plain.value, weight * slope, plain.low, plain.high)

@@ -82,7 +82,7 @@ class Engine(Protocol):
         ...
 
 
-class Transformers:
+class TransformersEngine:
     """The learning model as its own engine."""
 
     corrected = False
@@ -168,7 +168,7 @@ class PromptedSampler:
             self._ids[i] = self._ids[i][:length]
 
 
-class Polled:
+class PollingEngine:
     """An engine that calls `before_turn` before each turn of all live conversations.
 
     `before_turn` may raise to stop.

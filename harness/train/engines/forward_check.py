@@ -15,7 +15,7 @@ from torch import Tensor
 from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy.chat import Chat
-from harness.train.engines.sampler import Reader
+from harness.train.engines.sampler import CachedModel
 from harness.utils.terminal import shortened
 
 EXCHANGES = (
@@ -58,10 +58,10 @@ def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> Non
 
 def _apart(model: Any, chat: Chat) -> float:
     """Return the relative difference between the model's own log-probabilities and those of a
-    Reader, which reads piece by piece like a sampler; nan if a logit is nan.
+    CachedModel, which reads piece by piece like a sampler; nan if a logit is nan.
     """
     pieces = [_pieces(chat, *exchange) for exchange in EXCHANGES]
-    reader = Reader(model, len(pieces))
+    reader = CachedModel(model, len(pieces))
     found: list[list[Tensor]] = [[] for _ in pieces]
     for turn in range(2):
         new = [both[turn] for both in pieces]

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from harness.train.engines.ragged_cache import RaggedCache
-from harness.train.engines.scoring import chunks, entropies, head_logits, padded
+from harness.train.engines.scoring import chunks, entropies, head_logits, pad_rows
 from harness.utils.pending import Pending, ready
 
 FEWEST_SHARED = 64
@@ -35,7 +35,7 @@ class SampledTurn:
     """Entropy of the distribution each id was drawn from; empty unless recorded."""
 
 
-class Reader:
+class CachedModel:
     """A model with a cache, which reads conversations piece by piece."""
 
     def __init__(self, model: Any, count: int) -> None:
@@ -75,7 +75,7 @@ class Reader:
         return torch.cat([start.expand(len(pieces), -1, -1), rest], dim=1)
 
     def _read(self, pieces: Sequence[Sequence[int]]) -> Tensor:
-        ids = padded(pieces, fill=0).to(self.device)
+        ids = pad_rows(pieces, fill=0).to(self.device)
         self._cache.slots.aim(self._live, torch.tensor([len(p) for p in pieces]).to(self.device))
         return self._states(ids)
 
@@ -100,7 +100,7 @@ class Reader:
         slots = self._cache.slots
         out = self._decoder(
             input_ids=ids,
-            attention_mask=added(slots.mask()) if self._adds_mask else slots.mask(),
+            attention_mask=additive_mask(slots.mask()) if self._adds_mask else slots.mask(),
             position_ids=slots.positions,
             past_key_values=self._cache,
             use_cache=True,
@@ -116,7 +116,7 @@ def _shared(pieces: Sequence[Sequence[int]]) -> int:
     return common if len(pieces) > 1 and common >= FEWEST_SHARED else 0
 
 
-def added(mask: Tensor) -> Tensor:
+def additive_mask(mask: Tensor) -> Tensor:
     """Return the additive mask of eager attention: 0 where a token may attend."""
     floats = torch.zeros(mask.shape, dtype=torch.float32, device=mask.device)
     return floats.masked_fill_(~mask, torch.finfo(torch.float32).min)
@@ -135,7 +135,7 @@ class Sampler:
         before_token: Callable[[], None] = lambda: None,
     ) -> None:
         self._before_token = before_token
-        self._reader = Reader(model, count)
+        self._reader = CachedModel(model, count)
         self._end, self._temperature, self._note_entropies = end, temperature, note_entropies
         self._unread: dict[int, list[int]] = {i: [] for i in range(count)}
 

@@ -69,14 +69,14 @@ def log_distribution(logits: Tensor, temperature: float) -> Tensor:
     return torch.log_softmax(scaled, dim=-1)
 
 
-def drawn(log_p: Tensor, tokens: Tensor) -> Tensor:
+def drawn_entries(log_p: Tensor, tokens: Tensor) -> Tensor:
     """Return the entries of the drawn tokens in `log_p`, shape (tokens,)."""
     return log_p.gather(-1, tokens[:, None])[:, 0]
 
 
 def log_probabilities(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
     """Return the log-probabilities of tokens at `temperature`, shape (tokens,)."""
-    return drawn(log_distribution(logits, temperature), tokens)
+    return drawn_entries(log_distribution(logits, temperature), tokens)
 
 
 @torch.no_grad()
@@ -138,7 +138,7 @@ class TokenRow:
         self.turn.extend([turn] * len(ids))
 
 
-def padded(rows: Sequence[Sequence[float]], fill: int) -> Tensor:
+def pad_rows(rows: Sequence[Sequence[float]], fill: int) -> Tensor:
     """Return rows of different lengths as a tensor (rows, longest), padded on the right."""
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows])

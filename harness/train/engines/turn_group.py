@@ -17,7 +17,7 @@ from harness.train.engines.engine import Complete, TurnRequest
 from harness.train.engines.sampler import SampledTurn
 
 
-class Mates(Protocol):
+class GroupPeers(Protocol):
     """The ranks of a group, from the view of one of them."""
 
     @property
@@ -54,7 +54,7 @@ class RoundMessage:
 class TurnGroup:
     """The turns of a group, from the view of one rank."""
 
-    def __init__(self, draw: Complete, mates: Mates) -> None:
+    def __init__(self, draw: Complete, mates: GroupPeers) -> None:
         """`draw` is called by all ranks of the group together with equal requests, and must return
         equal tokens.
         """
@@ -108,13 +108,13 @@ class TurnGroup:
         if not wanted:
             return []
         self._broken = True
-        turns = iter(self._draw(joined(wanted)))
+        turns = iter(self._draw(join_requests(wanted)))
         self._broken = False
         counts = [0 if request is None else len(request.prompts) for request in requests]
         return [[next(turns) for _ in range(count)] for count in counts]
 
 
-def joined(requests: Sequence[TurnRequest]) -> TurnRequest:
+def join_requests(requests: Sequence[TurnRequest]) -> TurnRequest:
     """Return the requests of a round as one; limit, end and temperature are equal in all."""
     return replace(
         requests[0],

@@ -35,8 +35,16 @@ from harness.train.engines.engine import (
 )
 from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.scoring import log_probabilities, own_logits
-from harness.train.engines.vllm_address import LOAD, NO_ANSWER, UNLOAD, lost, names, refusal, said
-from harness.train.engines.vllm_server import Completions
+from harness.train.engines.vllm_address import (
+    LOAD,
+    NO_ANSWER,
+    UNLOAD,
+    names,
+    refusal,
+    request_text,
+    server_error,
+)
+from harness.train.engines.vllm_server import ServerSampler
 from harness.utils.pending import Awaited
 
 MOST_APART_NATS = {torch.float32: 0.02, torch.bfloat16: 0.2}
@@ -48,7 +56,7 @@ DROPPED_S = 30.0
 """Longest wait for a server to unload adapters; the run's next attempt unloads the rest."""
 
 
-class Adapted:
+class AdapterEngine:
     """The engine of one of the runs that share a server."""
 
     corrected = True
@@ -77,7 +85,7 @@ class Adapted:
         shutil.rmtree(self._folder, ignore_errors=True)  # left by an attempt that was killed
         with self._in_time():
             self._drop([name for name in self._names() if name.startswith(self._mine)])
-            self._draw = Completions(self._url, self._deadline_s, hung)
+            self._draw = ServerSampler(self._url, self._deadline_s, hung)
             self._check_base()
 
     @contextlib.contextmanager
@@ -146,7 +154,7 @@ class Adapted:
         self._at_server.append(self._name)
         try:
             body = {"lora_name": self._name, "lora_path": str(path)}
-            said(f"{self._url}/{LOAD}", self._deadline_s, body)
+            request_text(f"{self._url}/{LOAD}", self._deadline_s, body)
         except HTTPError as error:
             raise ConfigError(
                 f"trainer.engine_url: {self._url} must load adapters of "
@@ -154,7 +162,7 @@ class Adapted:
                 f"--max-lora-rank, and leave to read), got: {refusal(error)}"
             ) from error
         except NO_ANSWER as error:
-            raise lost(self._url, error) from error
+            raise server_error(self._url, error) from error
         self._draw.model = self._name
         self._loads += 1
 
@@ -162,7 +170,7 @@ class Adapted:
         """Let the server unload adapters; errors, as from a server without them, are ignored."""
         for name in adapters:
             with contextlib.suppress(*NO_ANSWER):
-                said(f"{self._url}/{UNLOAD}", DROPPED_S, {"lora_name": name})
+                request_text(f"{self._url}/{UNLOAD}", DROPPED_S, {"lora_name": name})
         self._at_server = [name for name in self._at_server if name not in adapters]
 
     def _names(self) -> list[str]:

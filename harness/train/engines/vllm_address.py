@@ -66,7 +66,7 @@ def names(url: str, timeout_s: float = REACH_S) -> list[str]:
         first, *others = answer(f"{_root(url)}/v1/models", timeout_s)["data"]
         return [str(model["id"]) for model in (first, *others)]
     except NO_ANSWER as error:
-        raise lost(url, error) from error
+        raise server_error(url, error) from error
 
 
 def takes_adapters(url: str) -> bool:
@@ -80,7 +80,7 @@ def takes_adapters(url: str) -> bool:
     except HTTPError as error:
         return error.code in (HTTPStatus.BAD_REQUEST, HTTPStatus.UNPROCESSABLE_ENTITY)
     except NO_ANSWER as error:
-        raise lost(url, error) from error
+        raise server_error(url, error) from error
     return False
 
 
@@ -91,26 +91,26 @@ def places(url: str) -> int:
     StoppedError if nothing answers.
     """
     try:
-        found = AT_ONCE.findall(said(f"{_root(url)}/metrics"))
+        found = AT_ONCE.findall(request_text(f"{_root(url)}/metrics"))
         if not found:
             ask = {"model": reach(url), "prompt": [0], "max_tokens": 1}
             answer(f"{_root(url)}/v1/completions", DRAWN_S, ask)
-            found = AT_ONCE.findall(said(f"{_root(url)}/metrics"))
+            found = AT_ONCE.findall(request_text(f"{_root(url)}/metrics"))
     except HTTPError as error:
         if error.code == HTTPStatus.NOT_FOUND:
             return 0
-        raise lost(url, error) from error
+        raise server_error(url, error) from error
     except NO_ANSWER as error:
-        raise lost(url, error) from error
+        raise server_error(url, error) from error
     return max(map(int, found), default=0)
 
 
 def answer(url: str, timeout_s: float, body: dict[str, Any] | None = None) -> Any:
     """Return the JSON answer to a POST of `body`, or to a GET. Raises OSError or ValueError."""
-    return json.loads(said(url, timeout_s, body))
+    return json.loads(request_text(url, timeout_s, body))
 
 
-def said(url: str, timeout_s: float = REACH_S, body: dict[str, Any] | None = None) -> str:
+def request_text(url: str, timeout_s: float = REACH_S, body: dict[str, Any] | None = None) -> str:
     """Return the text of the answer to a POST of `body`, or to a GET.
 
     Raises OSError or ValueError.
@@ -137,7 +137,7 @@ def refusal(error: HTTPError) -> str:
     return shortened(" ".join(text.split()), 300) or f"{error.code} {error.reason}"
 
 
-def lost(url: str, error: Exception) -> StoppedError:
+def server_error(url: str, error: Exception) -> StoppedError:
     """Return the StoppedError for a server that failed with `error`, and close its response."""
     if isinstance(error, HTTPError):
         error.close()

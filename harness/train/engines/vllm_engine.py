@@ -37,7 +37,7 @@ from harness.train.engines.engine import (
     plain_weights,
 )
 from harness.train.engines.sampler import SampledTurn
-from harness.train.engines.turn_group import Mates, TurnGroup
+from harness.train.engines.turn_group import GroupPeers, TurnGroup
 from harness.utils.pending import Awaited, Pending
 
 STDOUT, STDERR = 1, 2
@@ -45,7 +45,7 @@ IN_PARTS = {"distributed_executor_backend": "external_launcher"}
 """Each rank runs its own vLLM with a part of the weights."""
 
 
-class Colocated:
+class ColocatedEngine:
     """vLLM on the trainer's GPU. It sleeps during updates if no other run shares the GPU.
 
     If runs share a GPU, vLLM keeps its memory: waking up would fail an assertion if another process
@@ -59,7 +59,7 @@ class Colocated:
         model: Any,
         config: RunConfig,
         hung: Callable[[str], None],
-        mates: Mates | None = None,
+        mates: GroupPeers | None = None,
     ) -> None:
         """`hung` ends the run. `mates`: the ranks that share vLLM's weights by tensor parallelism,
         in torch's default group; None if this rank has all weights.

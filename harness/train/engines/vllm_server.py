@@ -26,7 +26,7 @@ from harness.train.engines.engine import (
     plain_weights,
 )
 from harness.train.engines.sampler import SampledTurn
-from harness.train.engines.vllm_address import NO_ANSWER, answer, lost, reach
+from harness.train.engines.vllm_address import NO_ANSWER, answer, reach, server_error
 from harness.utils.pending import Awaited
 
 AT_ONCE = 256
@@ -36,7 +36,7 @@ CLIENT_ERRORS = (OSError, RuntimeError, KeyError)
 it raises a bare Exception."""
 
 
-class Completions:
+class ServerSampler:
     """Draws turns from a server with one request per conversation, since a request has one seed."""
 
     def __init__(self, url: str, deadline_s: float, hung: Callable[[str], None]) -> None:
@@ -90,10 +90,10 @@ class Completions:
             choice = said["choices"][0]
             return SampledTurn(choice["token_ids"], choice["logprobs"]["token_logprobs"])
         except NO_ANSWER as error:
-            raise lost(self._url, error) from error
+            raise server_error(self._url, error) from error
 
 
-class Served:
+class ServedEngine:
     """vLLM on other GPUs."""
 
     corrected = True
@@ -103,9 +103,9 @@ class Served:
         """`hung` ends the run. Raises StoppedError if the server does not accept weights."""
         self._url, self._hung = engine_choice.address(config), hung
         self._deadline_s = config.trainer.engine_deadline_s
-        self._draw = Completions(self._url, self._deadline_s, hung)
+        self._draw = ServerSampler(self._url, self._deadline_s, hung)
         with self._in_time():
-            self._line = WeightLine(self._url, model.device, lambda: plain_weights(model))
+            self._line = WeightSender(self._url, model.device, lambda: plain_weights(model))
 
     @contextlib.contextmanager
     def awake(self) -> Iterator[None]:
@@ -139,7 +139,7 @@ def client_errors_as_stops(url: str) -> Iterator[None]:
         yield
     except Exception as error:
         if isinstance(error, CLIENT_ERRORS) or type(error) is Exception:
-            raise lost(url, error) from error
+            raise server_error(url, error) from error
         raise
 
 
@@ -150,7 +150,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-class WeightLine:
+class WeightSender:
     """Sends weights from the trainer's GPU to those of a server."""
 
     def __init__(self, url: str, device: Any, weights: Callable[[], Iterator[tuple[str, Tensor]]]):

@@ -12,7 +12,7 @@ import numpy as np
 from harness.errors import DataError
 from harness.policy.tabular import Observations, TabularPolicy
 from harness.records import atomic, plain_file
-from harness.train.ledger.expansion import NOTHING, Increment, Part
+from harness.train.ledger.expansion import NOTHING, EntropyComponent, EntropyIncrement
 from harness.train.metrics.token_metrics import Metrics, ratio_mean
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 
@@ -21,7 +21,7 @@ PARTS = ("signal", "noise", "remedy")
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class ObservationBatch:
     """The observations that a batch visited, one per act."""
 
     seen: Observations
@@ -30,12 +30,12 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class LedgerStart:
     """The state at an evaluation, which the next one is compared with."""
 
     by_prefix: FloatArray
     """H at each prefix of the probe, shape (prefixes,)."""
-    batch: Batch
+    batch: ObservationBatch
     """The batch of the evaluated step."""
 
 
@@ -43,16 +43,16 @@ class Opening:
 class Ledger:
     """The account since the last evaluation."""
 
-    opening: Opening | None = None
+    opening: LedgerStart | None = None
     """None before the first evaluation, while nothing is booked."""
-    made: Increment = NOTHING
+    made: EntropyIncrement = NOTHING
     """The effect of the updates since `opening` on H on the probe."""
 
-    def with_update(self, increment: Increment) -> Ledger:
+    def with_update(self, increment: EntropyIncrement) -> Ledger:
         """Return the ledger after one more batch."""
         return replace(self, made=self.made + increment)
 
-    def closed(self, policy: TabularPolicy, now: Opening, temperature: float) -> Metrics:
+    def metrics_at(self, policy: TabularPolicy, now: LedgerStart, temperature: float) -> Metrics:
         """Return the ledger/* metrics at an evaluation of `policy` with the state `now`.
 
         Empty at the first evaluation.
@@ -60,11 +60,11 @@ class Ledger:
         if self.opening is None:
             return {}
         change = now.by_prefix - self.opening.by_prefix
-        total = Part.of_mean(change)
+        total = EntropyComponent.of_mean(change)
         visited, before = (
             _entropy(policy, b, temperature) for b in (now.batch, self.opening.batch)
         )
-        states = Part(visited.value - before.value, visited.variance + before.variance)
+        states = EntropyComponent(visited.value - before.value, visited.variance + before.variance)
         made = [getattr(self.made, name) for name in PARTS]
         parts = {**dict(zip(PARTS, made, strict=True)), "states": states, "total": total}
         values = {f"ledger/{name}": part.value for name, part in parts.items()}
@@ -93,15 +93,21 @@ def load(folder: Path | None) -> Ledger:
         return Ledger()
     try:
         with np.load(folder / FILE, allow_pickle=False) as file:
-            made = [Part(float(value), float(variance)) for value, variance in file["made"]]
+            made = [
+                EntropyComponent(float(value), float(variance)) for value, variance in file["made"]
+            ]
             seen = Observations(*(file[name] for name in Observations.__slots__))
-            opening = Opening(file["by_prefix"], Batch(seen, file["group"]))
-        return Ledger(opening, Increment(*made))
+            opening = LedgerStart(file["by_prefix"], ObservationBatch(seen, file["group"]))
+        return Ledger(opening, EntropyIncrement(*made))
     except plain_file.ARCHIVE_ERRORS as error:
         raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
 
 
-def _entropy(policy: TabularPolicy, batch: Batch, temperature: float) -> Part:
+def _entropy(
+    policy: TabularPolicy, batch: ObservationBatch, temperature: float
+) -> EntropyComponent:
     """Return the mean entropy over the batch's acts, with a variance clustered by group."""
     mean, error = ratio_mean(policy.entropy_nats(batch.seen, temperature), batch.group)
-    return Part(math.nan if mean is None else mean, math.nan if error is None else error**2)
+    return EntropyComponent(
+        math.nan if mean is None else mean, math.nan if error is None else error**2
+    )

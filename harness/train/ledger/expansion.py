@@ -27,7 +27,7 @@ from harness.train.policy_gradient.advantages import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class EntropyComponent:
     """A part of the change of H, in nats."""
 
     value: float
@@ -35,36 +35,40 @@ class Part:
     """Variance of the estimate, in nats squared."""
 
     @classmethod
-    def of_mean(cls, values: FloatArray) -> Part:
+    def of_mean(cls, values: FloatArray) -> EntropyComponent:
         """Return the mean of independent values. The variance of a single one is unknown: nan."""
         many = len(values) > 1
         return cls(
             float(values.mean()), float(values.var(ddof=1) / len(values)) if many else math.nan
         )
 
-    def __add__(self, other: Part) -> Part:
+    def __add__(self, other: EntropyComponent) -> EntropyComponent:
         """Return the sum of independent parts."""
-        return Part(self.value + other.value, self.variance + other.variance)
+        return EntropyComponent(self.value + other.value, self.variance + other.variance)
 
 
 @dataclass(frozen=True, slots=True)
-class Increment:
+class EntropyIncrement:
     """The effect of one batch's updates on H on the probe."""
 
-    signal: Part
-    noise: Part
-    remedy: Part
+    signal: EntropyComponent
+    noise: EntropyComponent
+    remedy: EntropyComponent
 
-    def __add__(self, other: Increment) -> Increment:
-        return Increment(
+    def __add__(self, other: EntropyIncrement) -> EntropyIncrement:
+        return EntropyIncrement(
             self.signal + other.signal, self.noise + other.noise, self.remedy + other.remedy
         )
 
 
-NOTHING = Increment(Part(0.0, 0.0), Part(0.0, 0.0), Part(0.0, 0.0))
+NOTHING = EntropyIncrement(
+    EntropyComponent(0.0, 0.0), EntropyComponent(0.0, 0.0), EntropyComponent(0.0, 0.0)
+)
 
 
-def increment(log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = None) -> Increment:
+def increment(
+    log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = None
+) -> EntropyIncrement:
     """Split the change of H by a batch into signal, noise and remedy.
 
     `log_p`: log-probabilities at the prefixes before the update, shape (prefixes, choices);
@@ -80,15 +84,15 @@ def increment(log_p: FloatArray, taken: FloatArray, plain: FloatArray | None = N
     of_spread = between * (spread + bend) / 2
     with_others = between * (products.sum(axis=1) - np.diag(products)) / 2
     rest_of_third = third(log_p, whole, whole)[0] / 6 - between * bend.sum() / 2
-    signal = Part(
+    signal = EntropyComponent(
         float(slopes.sum() + with_others.sum() + rest_of_third), _variance(slopes + 2 * with_others)
     )
-    noise = Part(float(of_spread.sum()), _spread_variance(of_spread))
+    noise = EntropyComponent(float(of_spread.sum()), _spread_variance(of_spread))
     if plain is None:
-        return Increment(signal, noise, NOTHING.remedy)
+        return EntropyIncrement(signal, noise, NOTHING.remedy)
     first, second, cubic = _orders(log_p, taken) - _orders(log_p, plain)
     value, slope = first + second / 2 + cubic / 6, first + second + cubic / 2
-    return Increment(signal, noise, Part(float(value.sum()), _variance(slope)))
+    return EntropyIncrement(signal, noise, EntropyComponent(float(value.sum()), _variance(slope)))
 
 
 def derivatives(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray]:

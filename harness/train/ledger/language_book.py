@@ -19,7 +19,7 @@ import numpy as np
 from harness.config.run import RunConfig
 from harness.errors import DataError
 from harness.records import atomic, plain_file
-from harness.train.ledger.expansion import Part
+from harness.train.ledger.expansion import EntropyComponent
 from harness.train.ledger.walk import weight
 from harness.train.metrics.token_metrics import Metrics, ratio_mean
 from harness.train.objective import registry
@@ -54,13 +54,13 @@ class ProbeTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class EntropyPace:
     """The effect of a step of weight 1 on H, averaged over batches, in nats."""
 
-    noise: Part
+    noise: EntropyComponent
     walk: float
     """Variance over batches of the first-order effect."""
-    remedy: Part
+    remedy: EntropyComponent
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +79,20 @@ class Entropies:
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageOpening:
+class LanguageLedgerStart:
     """The state at an evaluation, which the next one is compared with."""
 
     step: int
     tokens: ProbeTokens
     entropies: Entropies
-    pace: Pace
+    pace: EntropyPace
 
 
 @dataclass(frozen=True, slots=True)
 class LanguageLedger:
     """The account since the last evaluation."""
 
-    opening: LanguageOpening | None = None
+    opening: LanguageLedgerStart | None = None
     """None before the first evaluation, while nothing is booked."""
     first: float = 0.0
     """First-order effect of the batches' gradients since `opening`, in nats."""
@@ -103,7 +103,7 @@ class LanguageLedger:
         """Return the ledger after one more update."""
         return replace(self, first=self.first + first, rescaled=self.rescaled + rescaled)
 
-    def closed(self, now: LanguageOpening, before: Entropies, beta1: float) -> Metrics:
+    def metrics_at(self, now: LanguageLedgerStart, before: Entropies, beta1: float) -> Metrics:
         """Return the ledger/* metrics at the evaluation `now`; empty at the first evaluation.
 
         `before`: H now at the tokens of the last evaluation.
@@ -116,9 +116,9 @@ class LanguageLedger:
         visited, old = (
             _mean(now.entropies.by_token, now.tokens), _mean(before.by_token, opening.tokens)
         )  # fmt: skip
-        states = Part(visited.value - old.value, visited.variance + old.variance)
+        states = EntropyComponent(visited.value - old.value, visited.variance + old.variance)
         noise, walk, remedy = _between(opening, now, beta1)
-        signal = Part(self.first - remedy.value, walk + remedy.variance)
+        signal = EntropyComponent(self.first - remedy.value, walk + remedy.variance)
         momentum = before.held - then.held + self.rescaled
         made = signal.value + noise.value + remedy.value + momentum
         parts = {
@@ -163,19 +163,21 @@ def load(folder: Path | None) -> LanguageLedger:
         with np.load(folder / FILE, allow_pickle=False) as file:
             ends = np.cumsum(file["lengths"])[:-1]
             ids, own = ([row.tolist() for row in np.split(file[n], ends)] for n in ("ids", "own"))
-            noise, remedy = (Part(*map(float, file[name])) for name in ("noise", "remedy"))
-            pace = Pace(noise, float(file["walk"]), remedy)
+            noise, remedy = (
+                EntropyComponent(*map(float, file[name])) for name in ("noise", "remedy")
+            )
+            pace = EntropyPace(noise, float(file["walk"]), remedy)
             entropies = Entropies(file["by_token"], float(file["delivered"]))
             first, rescaled = map(float, file["made"])
-            opening = LanguageOpening(int(file["step"]), ProbeTokens(ids, own), entropies, pace)
+            opening = LanguageLedgerStart(int(file["step"]), ProbeTokens(ids, own), entropies, pace)
         return LanguageLedger(opening, first, rescaled)
     except plain_file.ARCHIVE_ERRORS as error:
         raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
 
 
 def _between(
-    opening: LanguageOpening, now: LanguageOpening, beta1: float
-) -> tuple[Part, float, Part]:
+    opening: LanguageLedgerStart, now: LanguageLedgerStart, beta1: float
+) -> tuple[EntropyComponent, float, EntropyComponent]:
     """Return noise, variance of the first order, and remedy, summed over the steps between two
     evaluations.
 
@@ -191,7 +193,9 @@ def _between(
     return noise, walk, remedy
 
 
-def _sum_of(weights: FloatArray, late: FloatArray, ends: Sequence[Part]) -> Part:
+def _sum_of(
+    weights: FloatArray, late: FloatArray, ends: Sequence[EntropyComponent]
+) -> EntropyComponent:
     """Return the sum over steps of a part that is interpolated linearly between two ends.
 
     `late`: position of each step between the ends, 0 to 1. The variance is chosen so that variances
@@ -201,10 +205,12 @@ def _sum_of(weights: FloatArray, late: FloatArray, ends: Sequence[Part]) -> Part
     shares = float(weights @ (1 - late)), float(weights @ late)
     value = sum(share * end.value for share, end in zip(shares, ends, strict=True))
     spread = sum(share * end.variance for share, end in zip(shares, ends, strict=True))
-    return Part(value, sum(shares) * spread)
+    return EntropyComponent(value, sum(shares) * spread)
 
 
-def _mean(values: FloatArray, tokens: ProbeTokens) -> Part:
+def _mean(values: FloatArray, tokens: ProbeTokens) -> EntropyComponent:
     """Return the mean over tokens, with a variance clustered by prefix."""
     mean, error = ratio_mean(values, tokens.prefix)
-    return Part(math.nan if mean is None else mean, math.nan if error is None else error**2)
+    return EntropyComponent(
+        math.nan if mean is None else mean, math.nan if error is None else error**2
+    )

@@ -17,7 +17,7 @@ is as informative as that of 64 at a quarter of the cost."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class BatchUpdate:
     """One update on a batch; arrays have shape (acts,)."""
 
     policy: TabularPolicy
@@ -43,7 +43,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class LogitChanges:
     """Changes of the probe's logits up to a constant per prefix; shape (units, prefixes, choices).
 
     A unit is one or several groups. Units are independent draws.
@@ -62,13 +62,13 @@ def units(conversations: int, group_size: int) -> IntArray:
 
 
 def of_batch(
-    passes: Sequence[Pass],
+    passes: Sequence[BatchUpdate],
     acts: Acts,
     unit: IntArray,
     probe: Observations,
     temperature: float,
     rate: float,
-) -> Moves:
+) -> LogitChanges:
     """Return the moves of a batch by plain gradient steps at `rate`; `unit`: as from `units`.
 
     The algorithm without remedies is evaluated at the weights of the same passes.
@@ -92,11 +92,11 @@ def of_batch(
         if passes[0].plain is not None:
             without = (_plain(done, seen, act, places, temperature) for done in passes)
             plain.append(moved(sum(without, none)))
-    return Moves(np.stack(taken), np.stack(plain) if plain else None)
+    return LogitChanges(np.stack(taken), np.stack(plain) if plain else None)
 
 
 def _taken(
-    done: Pass, seen: Observations, act: IntArray, places: IntArray, temperature: float
+    done: BatchUpdate, seen: Observations, act: IntArray, places: IntArray, temperature: float
 ) -> FloatArray:
     """Return the gradient of the loss of the acts at `places`."""
     gradient = done.by_log_p(seen, act, places, temperature)
@@ -106,7 +106,7 @@ def _taken(
 
 
 def _plain(
-    done: Pass, seen: Observations, act: IntArray, places: IntArray, temperature: float
+    done: BatchUpdate, seen: Observations, act: IntArray, places: IntArray, temperature: float
 ) -> FloatArray:
     """Return the gradient of the loss of the algorithm without remedies."""
     weights = np.zeros(len(act)) if done.plain is None else done.plain[places]

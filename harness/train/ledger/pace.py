@@ -23,9 +23,9 @@ import torch
 from torch import Tensor
 
 from harness.train.ledger import moves, walk
-from harness.train.ledger.expansion import NOTHING, Part
-from harness.train.ledger.language_book import Entropies, Pace, ProbeTokens
-from harness.train.ledger.walk import Walk, flat
+from harness.train.ledger.expansion import NOTHING, EntropyComponent
+from harness.train.ledger.language_book import Entropies, EntropyPace, ProbeTokens
+from harness.train.ledger.walk import AdamWalk, flat
 from harness.train.objective.entropy_gradient import EntropyOfTokens, learning, moved
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossSettings
@@ -50,7 +50,7 @@ class WalkingModel:
     """
 
     model: Any
-    walk: Walk
+    walk: AdamWalk
     temperature: float
     limit: TokenLimit
 
@@ -92,7 +92,7 @@ class WalkingModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Sums:
+class GradientSums:
     """Sums of the gradients of a batch's units, as flat vectors of the trainable weights."""
 
     whole: Tensor
@@ -108,14 +108,14 @@ def pace(
     batch: LossBatch,
     settings: LossSettings,
     draws: int,
-) -> Pace:
+) -> EntropyPace:
     """Return the pace at an evaluation.
 
     `entropies` and `slope` are those of `tokens`. `draws`: the most draws of the noise; fewer
     groups give fewer.
     """
     taken, step = sums(at, batch, settings, draws), at.walk
-    noise = [step.move(step.clipped(draw)) for draw in taken.draws]
+    noise = [step.move(step.clip(draw)) for draw in taken.draws]
     walked = float(np.mean([dot(slope, draw) ** 2 for draw in noise]))
     larger = min(MOST_LARGER, max(1.0, LEAST_CHANGE / math.sqrt(walked))) if walked else 1.0
     bends = at.bends(tokens, entropies.delivered, (larger * draw for draw in noise)) / larger**2
@@ -124,11 +124,11 @@ def pace(
         plain = sums(at, batch, without_remedies(settings), draws)
         pairs = [(taken.whole, plain.whole), *zip(taken.draws, plain.draws, strict=True)]
         first, *others = (dot(slope, _beyond(step, *pair)) for pair in pairs)
-        remedy = Part(first, float(np.mean(np.square(others))))
-    return Pace(Part.of_mean(bends), walked, remedy)
+        remedy = EntropyComponent(first, float(np.mean(np.square(others))))
+    return EntropyPace(EntropyComponent.of_mean(bends), walked, remedy)
 
 
-def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int) -> Sums:
+def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int) -> GradientSums:
     """Return the gradient of a batch and draws of its noise.
 
     The weights' `grad` must be None before, and is None afterwards.
@@ -140,10 +140,10 @@ def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int)
         members = np.flatnonzero(unit == number).tolist()
         some = settings.some(batch.places(members))
         accumulate_gradient(at.model, batch.some(members), some, at.limit)
-        return taken_away(at.model)
+        return take_gradient(at.model)
 
-    whole, *noise = walk.summed(np.vstack([np.ones(rows.shape[1]), rows]), gradient)
-    return Sums(whole, noise)
+    whole, *noise = walk.weighted_sums(np.vstack([np.ones(rows.shape[1]), rows]), gradient)
+    return GradientSums(whole, noise)
 
 
 def without_remedies(settings: LossSettings) -> LossSettings:
@@ -158,7 +158,7 @@ def without_remedies(settings: LossSettings) -> LossSettings:
     return replace(settings, stack=stack, selection=plain)
 
 
-def taken_away(model: Any) -> Tensor:
+def take_gradient(model: Any) -> Tensor:
     """Return the weights' `grad` as one vector, and set it to None."""
     gradient = flat(gradients(model))
     for weight in model.parameters():
@@ -176,6 +176,6 @@ def dot(one: Tensor, other: Tensor) -> float:
     return float(one.double() @ other.double())
 
 
-def _beyond(step: Walk, taken: Tensor, plain: Tensor) -> Tensor:
+def _beyond(step: AdamWalk, taken: Tensor, plain: Tensor) -> Tensor:
     """Return the difference between the moves by two gradients."""
-    return step.move(step.clipped(taken)) - step.move(step.clipped(plain))
+    return step.move(step.clip(taken)) - step.move(step.clip(plain))

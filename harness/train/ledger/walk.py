@@ -37,7 +37,7 @@ NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class AdamWalk:
     """Adam before an update, without weight decay."""
 
     config: AlgorithmConfig
@@ -76,7 +76,7 @@ class Walk:
         change = self._scale_after(gradient) - self._scale_before()
         return change * self.mean * (-self.config.learning_rate * self._ahead)
 
-    def clipped(self, gradient: Tensor) -> Tensor:
+    def clip(self, gradient: Tensor) -> Tensor:
         """Return the gradient as clipped for the optimiser."""
         most = self.config.max_grad_norm
         return gradient * min(1.0, most / (float(gradient.norm()) + 1e-6)) if most else gradient
@@ -104,7 +104,7 @@ def weight(step: int, beta: float) -> float:
     return float(((1 - beta) * beta**many / (1 - beta ** (step + many))).sum())
 
 
-def before_update(optimiser: Any, weights: Sequence[Tensor], config: AlgorithmConfig) -> Walk:
+def before_update(optimiser: Any, weights: Sequence[Tensor], config: AlgorithmConfig) -> AdamWalk:
     """Return the walk of `weights` from the state of torch's Adam."""
     states = [optimiser.state.get(weight, {}) for weight in weights]
     steps = [int(state["step"]) for state in states if "step" in state]
@@ -113,7 +113,7 @@ def before_update(optimiser: Any, weights: Sequence[Tensor], config: AlgorithmCo
         pairs = zip(weights, states, strict=True)
         return flat([state.get(name, torch.zeros_like(weight)) for weight, state in pairs])
 
-    return Walk(config, max(steps, default=0) + 1, moments("exp_avg"), moments("exp_avg_sq"))
+    return AdamWalk(config, max(steps, default=0) + 1, moments("exp_avg"), moments("exp_avg_sq"))
 
 
 def flat(tensors: Sequence[Tensor]) -> Tensor:
@@ -133,7 +133,7 @@ def contrasts(units: int, most: int) -> FloatArray:
     return rows * math.sqrt(units)
 
 
-def summed(rows: FloatArray, unit_gradient: Callable[[int], Tensor]) -> list[Tensor]:
+def weighted_sums(rows: FloatArray, unit_gradient: Callable[[int], Tensor]) -> list[Tensor]:
     """Return the weighted sum of the units' gradients for each row of factors.
 
     `unit_gradient` is called once per unit.

@@ -22,7 +22,7 @@ from harness.train.rollout.learning_signal import CriticBatch
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CarriedState:
     """The carried state after the last finished step."""
 
     curriculum: CurriculumState
@@ -35,23 +35,23 @@ class Carried:
         """The run's config."""
         return self.curriculum.config
 
-    def after(
+    def after_step(
         self,
         conversations: Sequence[Conversation],
         entropy_nats: float,
         selection: TokenSelection,
         critic_batch: CriticBatch | None,
         where: str,
-    ) -> Carried:
+    ) -> CarriedState:
         """Return the state that the next step begins with.
 
         `conversations`: the step's, before any refinement; `entropy_nats`: policy entropy H before
         its updates. Raises DivergedError, with a message that begins with `where`, if the critic is
         not finite.
         """
-        return Carried(
-            curriculum.advanced(self.curriculum, conversations),
-            remedy_state.advanced(self.stack, entropy_nats, selection),
+        return CarriedState(
+            curriculum.advance(self.curriculum, conversations),
+            remedy_state.advance(self.stack, entropy_nats, selection),
             self.critic if critic_batch is None else critic_batch.fitted_critic(where),
         )
 
@@ -63,10 +63,10 @@ class Carried:
             self.critic.save(folder)
 
 
-def begin(config: RunConfig, checkpoint: Path | None) -> Carried:
+def begin(config: RunConfig, checkpoint: Path | None) -> CarriedState:
     """Return the state at the start of a run, or as saved in `checkpoint`. Raises DataError if the
     checkpoint lacks a part.
     """
     stack = remedy_state.begin(config, checkpoint)
     critic = stack.critic(checkpoint)
-    return Carried(curriculum.begin(config, checkpoint), stack, critic)
+    return CarriedState(curriculum.begin(config, checkpoint), stack, critic)

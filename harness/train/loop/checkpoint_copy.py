@@ -34,12 +34,12 @@ class CheckpointCopy:
         if hasattr(model, "peft_config"):
             learning = {name for name, p in model.named_parameters() if p.requires_grad}
             state = {name: tensor for name, tensor in state.items() if name in learning}
-        self._weights = state if is_sharded else copied(state, {})
+        self._weights = state if is_sharded else copy_to_cpu(state, {})
 
     def take_optimiser(self, optimiser: Any, is_sharded: bool = False) -> None:
         """Copy the optimiser's state; with sharded weights it is gathered, hence a copy."""
         state = optimiser.state_dict()
-        self._optimiser = state if is_sharded else copied(state, {})
+        self._optimiser = state if is_sharded else copy_to_cpu(state, {})
 
     def take_files(self, folder: Path) -> None:
         """Read the files in `folder`, which must not contain folders."""
@@ -59,7 +59,7 @@ class CheckpointCopy:
                 atomic.write_bytes(inner / name, data, durable=False)
 
 
-def copied(value: Any, met: dict[tuple[Any, ...], Tensor]) -> Any:
+def copy_to_cpu(value: Any, met: dict[tuple[Any, ...], Tensor]) -> Any:
     """Return `value` with its tensors copied to the CPU; shared tensors remain shared.
 
     `met`: the copies so far, by a key that identifies a tensor.
@@ -72,7 +72,7 @@ def copied(value: Any, met: dict[tuple[Any, ...], Tensor]) -> Any:
             met[key] = value.detach().to("cpu", copy=True)
         return met[key]
     if isinstance(value, dict):
-        return type(value)((k, copied(v, met)) for k, v in value.items())
+        return type(value)((k, copy_to_cpu(v, met)) for k, v in value.items())
     if isinstance(value, list | tuple):
-        return type(value)(copied(v, met) for v in value)
+        return type(value)(copy_to_cpu(v, met) for v in value)
     return value

@@ -17,7 +17,7 @@ LESS_MEMORY = (
 LESS_AT_ONCE = "lower trainer.tokens_at_once, which trainer.shard=full cannot do by itself"
 
 
-def explained(where: str, error: Exception) -> DeviceError | None:
+def explain(where: str, error: Exception) -> DeviceError | None:
     """Return a DeviceError with advice, or None for an exception that the machine did not cause.
 
     `where`: the run's path, or a name of the work that failed.

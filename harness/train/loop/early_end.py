@@ -25,7 +25,7 @@ LAST_WAIT_S = 8.0
 """Maximum time to write run.json and notify trackers and readers before the process ends."""
 
 
-class Leaving:
+class StopHandlers:
     """The signal and deadline handlers of one attempt."""
 
     def __init__(self, rows: AttemptRows, trainer: TrainerConfig) -> None:
@@ -70,7 +70,7 @@ class Leaving:
             return
         self.now(f"{self._trainer.grace_s:g} s after a stop request (trainer.grace_s)")
 
-    def stopped(self, where: str) -> StoppedError:
+    def stop_error(self, where: str) -> StoppedError:
         """Return the error that ends the run after a stop request, with a checkpoint on disk."""
         name, path = signal.Signals(self.asked_by or 0).name, self._run.path
         return StoppedError(

@@ -53,7 +53,7 @@ class EvaluationWatch:
             spent = self._seconds.get(part, 0.0) + time.monotonic() - began
             self._seconds[part] = spent
 
-    def taken_from(self, phase: str, phases_s: Mapping[str, float]) -> Mapping[str, float]:
+    def move_times_from(self, phase: str, phases_s: Mapping[str, float]) -> Mapping[str, float]:
         """Move the timed parts out of `phase` in `phases_s` to phases of their own; reset them."""
         apart, self._seconds = self._seconds, {}
         if not apart:

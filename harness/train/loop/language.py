@@ -21,7 +21,7 @@ from harness.train.ledger.language_book import LanguageLedger
 from harness.train.loop import carried as carrying
 from harness.train.loop import language_rounds, language_row, rank_launcher, step_checks
 from harness.train.loop import start as starts
-from harness.train.loop.carried import Carried
+from harness.train.loop.carried import CarriedState
 from harness.train.loop.kept_conversations import KeptConversations
 from harness.train.loop.language_evaluation import evaluate_model
 from harness.train.loop.language_ledger import LedgerKeeper
@@ -35,13 +35,13 @@ from harness.train.loop.step_checks import GapWatch, RemedyWatch, SignalWatch
 from harness.train.loop.trl_adapter import ConversationTrainer, make_trainer, resume_point
 from harness.train.loop.trl_batches import RolloutBatch
 from harness.train.metrics import card, evaluate
-from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.entropy_splits import PlanningTokens
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.metrics.turn_records import turn_records
 from harness.train.objective import micro_batches
 from harness.train.objective.loss_batch import LossBatch
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 from harness.utils import safe_text
 
 
@@ -52,17 +52,17 @@ def train(session: Session) -> None:
     starts.build(session)
     carried = carrying.begin(config, session.saved)
     note = carried.stack.needs_entropies
-    with rank_launcher.started(session, note) as others:
+    with rank_launcher.start_ranks(session, note) as others:
         start = starts.load(config, starts.device_of(config))
         session.start_from(start.sum)
         learner = LanguageRun(session, start, carried)
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-        joined = rank_launcher.joined(session, start.learner.device.type, others)
-        asks = session.poll, session.leaving.on_hang
+        joined = rank_launcher.link_ranks(session, start.learner.device.type, others)
+        asks = session.poll, session.stop_handlers.on_hang
         running = starts.running_engine(config, start, note, *asks, scratch, joined.mates)
         with joined.with_engine(running) as engine:
-            work = Work(config, start.learner, start.judge, start.chat, engine, learner.limit)
+            work = RankWork(config, start.learner, start.judge, start.chat, engine, learner.limit)
             learner.team = joined.team(session, work)
             session.begin(card.of_language(config, start.name))
             learner.trainer.train(resume_from_checkpoint=resume_point(session.saved))
@@ -74,7 +74,7 @@ class LanguageRun:
     trainer: ConversationTrainer
     team: Team
 
-    def __init__(self, session: Session, models: StartModels, carried: Carried) -> None:
+    def __init__(self, session: Session, models: StartModels, carried: CarriedState) -> None:
         self._session, self._config = session, session.config
         self._models, self._carried = models, carried
         self.limit = micro_batches.begin(
@@ -84,7 +84,7 @@ class LanguageRun:
         self._rounds = language_rounds.begin(session.config, models.learner, session.saved)
         self._remedy_watch, self._gap_watch = RemedyWatch(session), GapWatch(session)
         self._signal_watch = SignalWatch(session)
-        self._planning = Planning(models.chat)
+        self._planning = PlanningTokens(models.chat)
 
     def rollout(self, step: int) -> RolloutBatch:
         """Evaluate if due, then draw the conversations of `step`."""
@@ -112,7 +112,7 @@ class LanguageRun:
 
     def _evaluated(self, step: int) -> Metrics:
         """Return eval/* and the probe's metrics before step `step`; empty if none is due."""
-        if not evaluate.due(step, self._config):
+        if not evaluate.is_due(step, self._config):
             return {}
         with self._session.evaluation(step) as watch:
             metrics = evaluate_model(
@@ -196,7 +196,7 @@ class LanguageRun:
         """Write row `step`; save a checkpoint and end the run if due."""
         row, state = self._record(), self._step
         self._ledger.finish()
-        self._carried = self._carried.after(
+        self._carried = self._carried.after_step(
             state.drawn,
             row["entropy"] or 0.0,
             state.settings.selection,
@@ -209,7 +209,7 @@ class LanguageRun:
         at_end = self._carried, self._ledger.ledger, kept
 
         def copied() -> Fill:
-            return partial(self._save, self.trainer.copied(), *at_end)
+            return partial(self._save, self.trainer.copy_state(), *at_end)
 
         own = partial(self._save, self.trainer.save, *at_end)
         self._session.finish_step(step, own, unheard, copied)
@@ -218,7 +218,7 @@ class LanguageRun:
     def _save(
         self,
         save: Fill,
-        carried: Carried,
+        carried: CarriedState,
         ledger: LanguageLedger,
         kept: KeptConversations[KeptTokens] | None,
         folder: Path,

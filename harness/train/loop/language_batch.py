@@ -10,12 +10,12 @@ import torch
 
 from harness.config.run import MAX_TURNS, RunConfig
 from harness.train.loop.start import StartModels
-from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.entropy_splits import PlanningTokens
 from harness.train.objective import remedy_stack
 from harness.train.objective.loss_batch import LossSettings
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import (
-    OwnValues,
+    OwnTokenValues,
     mismatched_ratios,
     own_entropies,
     own_mean_discriminants,
@@ -45,8 +45,8 @@ class TokenBatch:
     """Conversations with a reward, shape (conversations,)."""
     spread: FloatArray | None = None
     """See `RemedyStack.spread`."""
-    again_from: IntArray | None = None
-    """See `RefinedTokens.again_from`."""
+    refined_from: IntArray | None = None
+    """See `RefinedTokens.refined_from`."""
     token_advantages: FloatArray | None = None
     """See `LearningSignal.token_advantages`."""
     value: ValueTerm | None = None
@@ -80,7 +80,7 @@ def ids_and_own(
     return [t.row.ids for t in trajectories], [t.row.own for t in trajectories]
 
 
-def joined(parts: Sequence[torch.Tensor]) -> FloatArray:
+def concatenate(parts: Sequence[torch.Tensor]) -> FloatArray:
     """Concatenate values of conversations' tokens in float64 on the CPU."""
     values: FloatArray = torch.cat(list(parts)).double().cpu().numpy()
     return values
@@ -103,7 +103,7 @@ def loss_settings(
     config: RunConfig,
     step: int,
     models: StartModels,
-    planning: Planning,
+    planning: PlanningTokens,
     limit: TokenLimit | None = None,
 ) -> LossSettings:
     """Return the loss settings of step `step`, with the remedies' selection before the updates.
@@ -136,7 +136,7 @@ def loss_settings(
         ),
         mean_discriminant=read.mean_discriminants() if stack.needs_distribution else None,
         mismatched_ratio=read.mismatched_ratios() if stack.needs_mismatched else None,
-        spoken_again=None if batch.again_from is None else turn >= batch.again_from[conversation],
+        is_refined=None if batch.refined_from is None else turn >= batch.refined_from[conversation],
         progress=remedy_stack.progress(config, step),
     )
     counted = max(1, int(batch.has_reward[conversation].sum()))
@@ -170,7 +170,7 @@ class _Reading:
         both = self.models.learner, self.models.judge
         return np.array(mismatched_ratios(both, rows, others, temperature, self.limit))
 
-    def _by_learner(self, values: OwnValues) -> FloatArray:
+    def _by_learner(self, values: OwnTokenValues) -> FloatArray:
         ids, own = ids_and_own(self.trajectories)
         temperature = self.config.policy.temperature
-        return joined(values(self.models.learner, ids, own, temperature, self.limit))
+        return concatenate(values(self.models.learner, ids, own, temperature, self.limit))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from harness.config.run import MAX_TURNS
-from harness.train.loop.language_batch import joined, places_of
+from harness.train.loop.language_batch import concatenate, places_of
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import states_before
 from harness.train.objective.value_term import ValueTerm
@@ -36,7 +36,7 @@ def actions_of(
     ]
     states = states_before(model, ids, marked, limit)
     counts = [len(row) for row in states]
-    features = joined([row / row.norm(dim=1, keepdim=True) for row in states])
+    features = concatenate([row / row.norm(dim=1, keepdim=True) for row in states])
     conversation = np.repeat(np.arange(len(counts)), counts)
     place = np.concatenate([np.arange(count) for count in counts])
     reply = places_of(trajectories)[1] - 1 if by_token else None

@@ -23,7 +23,7 @@ from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.scoring import TokenRow
 from harness.train.ledger.language_book import ProbeTokens
 from harness.train.metrics import evaluate
-from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.entropy_splits import PlanningTokens
 from harness.train.metrics.held_out import at_once
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.metrics.words import information_by_class, words_information
@@ -110,7 +110,7 @@ def probe(
 
 def _by_class(chat: Chat, replies: Sequence[Sequence[int]], log_p: Sequence[FloatArray]) -> Metrics:
     """Return the parts of eval/words_listening by token class, as entropy is split."""
-    planning, marks = Planning(chat), dict[str, list[BoolArray]]()
+    planning, marks = PlanningTokens(chat), dict[str, list[BoolArray]]()
     for reply in replies:
         row = TokenRow()
         row.extend(reply, turn=1)

@@ -17,24 +17,24 @@ from harness.train.ledger import language_book, walk
 from harness.train.ledger.language_book import (
     Entropies,
     LanguageLedger,
-    LanguageOpening,
+    LanguageLedgerStart,
     ProbeTokens,
 )
 from harness.train.ledger.pace import WalkingModel, dot, gradients, pace
-from harness.train.ledger.walk import Walk, flat
+from harness.train.ledger.walk import AdamWalk, flat
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.objective.entropy_gradient import learning
 from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.micro_batches import computes_again
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 
 
 @dataclass(frozen=True, slots=True)
-class Booking:
+class UpdateMeasurement:
     """The measurements by which an update will be booked, taken before it."""
 
-    walk: Walk
+    walk: AdamWalk
     slope: Tensor
     """The gradient of H with respect to the weights at the walk's point y, shape (weights,)."""
 
@@ -48,7 +48,7 @@ class LedgerKeeper:
         """As of the last finished step; empty where none is kept, whatever the checkpoint has."""
         self._after = self.ledger
         self._probed: tuple[ProbeTokens, FloatArray] | None = None
-        self._booking: Booking | None = None
+        self._booking: UpdateMeasurement | None = None
 
     def probed(self, tokens: ProbeTokens, by_token: FloatArray) -> None:
         """Take an evaluation's replies to the probe, and the entropies at their tokens."""
@@ -61,7 +61,7 @@ class LedgerKeeper:
         return self._probed is not None or self.ledger.opening is not None
 
     def before_update(
-        self, step: int, work: Work, optimiser: Any, batch: LossBatch, settings: LossSettings
+        self, step: int, work: RankWork, optimiser: Any, batch: LossBatch, settings: LossSettings
     ) -> Metrics:
         """Take the measurements by which the update of `step` will be booked.
 
@@ -78,16 +78,16 @@ class LedgerKeeper:
                 slope, entropies = at.slope(tokens), Entropies(by_token, at.delivered(tokens))
                 draws = self._config.eval.ledger_draws
                 made = pace(at, tokens, entropies, slope, batch, settings, draws)
-                now = LanguageOpening(step, tokens, entropies, made)
+                now = LanguageLedgerStart(step, tokens, entropies, made)
                 if opening is not None:
                     then = at.entropies(opening.tokens)
-                    metrics = self.ledger.closed(now, then, algorithm.adam_beta1)
+                    metrics = self.ledger.metrics_at(now, then, algorithm.adam_beta1)
                 self._after = LanguageLedger(now)
             elif opening is not None:
                 slope, self._after = at.slope(opening.tokens), self.ledger
             else:
                 return metrics
-        self._booking = Booking(before, slope)
+        self._booking = UpdateMeasurement(before, slope)
         return metrics
 
     def with_gradient(self, model: Any) -> None:

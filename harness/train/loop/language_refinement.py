@@ -17,28 +17,28 @@ import numpy as np
 from harness.config.run import MAX_TURNS, RunConfig
 from harness.policy.chat import Chat
 from harness.train.metrics.token_metrics import Metrics
-from harness.train.objective.loss_batch import Scored
+from harness.train.objective.loss_batch import TokenScores
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import own_scores
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import IntArray
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Redraw, Work
+from harness.train.ranks.work import RankWork, RefinementRequest
 from harness.train.rollout import critiqued_speaker, critiques, refinement
 from harness.train.rollout.conversation import Conversation
-from harness.train.rollout.critiqued_speaker import Begun
-from harness.train.rollout.refinement import Cut
+from harness.train.rollout.critiqued_speaker import CritiquedPrefix
+from harness.train.rollout.refinement import CutPoint
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.speaker import TokenTrajectory
 
 
 @dataclass(frozen=True, slots=True)
-class AsDrawn:
+class UnrefinedBatch:
     """A batch as the policy drew it, some conversations of which were then refined."""
 
     conversations: list[Conversation]
     trajectories: list[TokenTrajectory]
-    replaced: Mapping[int, Scored]
+    replaced: Mapping[int, TokenScores]
     """Scores under the weights before the update of the replaced conversations, by number."""
 
 
@@ -48,11 +48,11 @@ class RefinedTokens:
 
     conversations: list[Conversation]
     trajectories: list[TokenTrajectory]
-    again_from: IntArray | None
+    refined_from: IntArray | None
     """The first new reply, from 1, of each conversation, shape (conversations,); above MAX_TURNS if
     it was not refined. None if the algorithm does not refine.
     """
-    as_drawn: AsDrawn | None
+    unrefined: UnrefinedBatch | None
     """None if nothing was refined."""
     metrics: Metrics
 
@@ -78,30 +78,33 @@ def refine(
     size, before = config.algorithm.group_size, compute_rewards(conversations, config.reward).total
     groups = len(conversations) // size
     cuts = refinement.cuts_of(conversations, before, [heard_as(c) for c in conversations], size)
-    again_from = np.full(len(conversations), MAX_TURNS + 1)
+    refined_from = np.full(len(conversations), MAX_TURNS + 1)
     if not cuts:
         metrics = refinement.metrics(cuts, groups, 0, before, before)
-        return RefinedTokens(conversations, trajectories, again_from, None, metrics)
+        return RefinedTokens(conversations, trajectories, refined_from, None, metrics)
     keys, starts = refinement.begin_again(conversations, cuts, size)
     chosen = tuple(cut.conversation // size for cut in cuts)
     so_far = tuple(
-        _begun(critique, config, team.own.chat, conversations, trajectories, cut) for cut in cuts
+        _critiqued_prefix(critique, config, team.own.chat, conversations, trajectories, cut)
+        for cut in cuts
     )
-    drawn = team.redraw(Redraw(step, groups, chosen, tuple(keys), tuple(starts), so_far))
+    drawn = team.redraw(RefinementRequest(step, groups, chosen, tuple(keys), tuple(starts), so_far))
     old = [trajectories[cut.conversation] for cut in cuts]
     again, replaced = _measured(stack, team.own, cuts, drawn.trajectories, old)
     refined, learnt = list(conversations), list(trajectories)
     for cut, new, trajectory in zip(cuts, drawn.conversations, again, strict=True):
-        refined[cut.conversation] = refinement.joined(conversations[cut.conversation], cut, new)
+        refined[cut.conversation] = refinement.join_at_cut(
+            conversations[cut.conversation], cut, new
+        )
         learnt[cut.conversation] = trajectory
-        again_from[cut.conversation] = cut.reply + 1
+        refined_from[cut.conversation] = cut.reply + 1
     after = compute_rewards(refined, config.reward).total
     replies = sum(len(one.exchanges) for one in drawn.conversations)
     return RefinedTokens(
         refined,
         learnt,
-        again_from,
-        AsDrawn(conversations, trajectories, replaced),
+        refined_from,
+        UnrefinedBatch(conversations, trajectories, replaced),
         refinement.metrics(cuts, groups, replies, before, after),
     )
 
@@ -111,35 +114,35 @@ def heard_as(conversation: Conversation) -> list[str]:
     return [(exchange.answer.strategies or ("other",))[-1] for exchange in conversation.exchanges]
 
 
-def _begun(
+def _critiqued_prefix(
     critique: str,
     config: RunConfig,
     chat: Chat,
     conversations: Sequence[Conversation],
     trajectories: Sequence[TokenTrajectory],
-    cut: Cut,
-) -> Begun:
+    cut: CutPoint,
+) -> CritiquedPrefix:
     """Return a conversation in tokens before the cut, with the critique to read there."""
     one, start = conversations[cut.conversation], conversations[cut.conversation].until(cut.reply)
     in_english = config.policy.kind != "tiny"
-    told = critiques.told(critique, one, cut.reply, cut.played, in_english)
-    return critiqued_speaker.begun(
+    text = critiques.critique_text(critique, one, cut.reply, cut.played, in_english)
+    return critiqued_speaker.critiqued_prefix(
         trajectories[cut.conversation],
         chat,
         start.last_turn.text,
         cut.reply,
         is_opening=not start.exchanges,
-        told=told,
+        critique=text,
     )
 
 
 def _measured(
     stack: RemedyStack,
-    work: Work,
-    cuts: Sequence[Cut],
+    work: RankWork,
+    cuts: Sequence[CutPoint],
     new: list[TokenTrajectory],
     old: list[TokenTrajectory],
-) -> tuple[list[TokenTrajectory], dict[int, Scored]]:
+) -> tuple[list[TokenTrajectory], dict[int, TokenScores]]:
     """Return the new trajectories, and the scores of the conversations they replace, by number.
 
     If log-probabilities before the update are needed, those of the new replies are computed without
@@ -156,14 +159,16 @@ def _measured(
 
 def _scores(
     learner: Any, trajectories: Sequence[TokenTrajectory], config: RunConfig, limit: TokenLimit
-) -> list[Scored]:
+) -> list[TokenScores]:
     """Return scores of the own tokens under the current weights, without any critique."""
     rows = [t.row for t in trajectories]
     ids, own = [row.ids for row in rows], [row.own for row in rows]
     return own_scores(learner, ids, own, config.policy.temperature, limit)
 
 
-def _as_read_untold(trajectory: TokenTrajectory, scored: Scored, reply: int) -> TokenTrajectory:
+def _as_read_untold(
+    trajectory: TokenTrajectory, scored: TokenScores, reply: int
+) -> TokenTrajectory:
     """Return the trajectory with the learner's values from reply number `reply`, from 0, on."""
     turns = [turn for turn in trajectory.row.turn if turn]
     kept = sum(turn <= reply for turn in turns)

@@ -10,27 +10,27 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.train.loop.carried import Carried
+from harness.train.loop.carried import CarriedState
 from harness.train.loop.language_batch import TokenBatch, length_penalties, loss_settings
 from harness.train.loop.language_critic import actions_of, shared_trunk_term
 from harness.train.loop.language_refinement import refine
-from harness.train.loop.language_row import StepState
+from harness.train.loop.language_row import LanguageStepState
 from harness.train.loop.start import StartModels
-from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.entropy_splits import PlanningTokens
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 from harness.train.rollout import curriculum
 from harness.train.rollout.batch import FilledBatch, fill
 from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.learning_signal import LearningSignal, learning_signal
-from harness.train.rollout.rewards import compute_rewards, penalised
+from harness.train.rollout.rewards import compute_rewards, penalise
 from harness.train.rollout.speaker import TokenTrajectory
 
 
 def roll_out(
-    team: Team, carried: Carried, models: StartModels, planning: Planning, step: int
-) -> StepState:
+    team: Team, carried: CarriedState, models: StartModels, planning: PlanningTokens, step: int
+) -> LanguageStepState:
     """Draw the conversations of `step` with the current weights; prepare its updates."""
     config, stack = carried.config, carried.stack
     filled, drawn = filled_batch(team, carried, step)
@@ -40,7 +40,7 @@ def roll_out(
     shaped, touched = rewards, filled.redrawn
     penalties = length_penalties(stack, trajectories, config)
     if penalties is not None:
-        shaped = penalised(rewards, penalties)
+        shaped = penalise(rewards, penalties)
         touched = touched | (np.nansum(penalties, axis=1) < 0)
     signal = _learning_signal(carried, team.own, shaped, trajectories, step)
     batch = TokenBatch(
@@ -50,12 +50,12 @@ def roll_out(
         filled.groups_drawn,
         np.isfinite(rewards.total),
         stack.spread(rewards.total),
-        refined.again_from,
+        refined.refined_from,
         signal.token_advantages,
         shared_trunk_term(stack.algorithm, signal, trajectories),
     )
     met = curriculum.metrics(carried.curriculum, filled.conversations)
-    return StepState(
+    return LanguageStepState(
         step,
         refined.conversations,
         batch,
@@ -63,12 +63,12 @@ def roll_out(
         loss_settings(stack, batch, config, step, models, planning, team.own.limit),
         met | signal.metrics | refined.metrics,
         signal.critic_batch,
-        refined.as_drawn,
+        refined.unrefined,
     )
 
 
 def filled_batch(
-    team: Team, carried: Carried, step: int
+    team: Team, carried: CarriedState, step: int
 ) -> tuple[FilledBatch, list[TokenTrajectory]]:
     """Draw the conversations of `step` without refinement; return them as text and as tokens."""
     by_try: list[list[TokenTrajectory]] = []
@@ -83,8 +83,8 @@ def filled_batch(
 
 
 def _learning_signal(
-    carried: Carried,
-    work: Work,
+    carried: CarriedState,
+    work: RankWork,
     rewards: Rewards,
     trajectories: Sequence[TokenTrajectory],
     step: int,

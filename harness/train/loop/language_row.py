@@ -14,14 +14,14 @@ import numpy as np
 from harness.config.run import RunConfig
 from harness.policy.chat import Chat
 from harness.policy.grammar import covers
-from harness.train.loop.language_batch import TokenBatch, joined, places_of
-from harness.train.loop.language_refinement import AsDrawn
+from harness.train.loop.language_batch import TokenBatch, concatenate, places_of
+from harness.train.loop.language_refinement import UnrefinedBatch
 from harness.train.loop.step_checks import gap_metrics
 from harness.train.metrics.conversation_metrics import conversation_metrics, learnt_from_metrics
-from harness.train.metrics.entropy_splits import Planning, thinking_entropies
+from harness.train.metrics.entropy_splits import PlanningTokens, thinking_entropies
 from harness.train.metrics.token_metrics import Metrics, TokenTrace, entropy_metrics
 from harness.train.objective import remedy_stack
-from harness.train.objective.loss_batch import LossResult, LossSettings, Scored
+from harness.train.objective.loss_batch import LossResult, LossSettings, TokenScores
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.rewards import Rewards
@@ -34,7 +34,7 @@ CLIP_RATIOS = "clip_ratio/low_mean", "clip_ratio/high_mean", "clip_ratio/region_
 
 
 @dataclass(slots=True)
-class StepState:
+class LanguageStepState:
     """A step from its rollout on; its updates fill in the rest."""
 
     step: int
@@ -46,7 +46,7 @@ class StepState:
     """The metrics that do not depend on the updates."""
     critic_batch: CriticBatch | None
     """The batch for the critic to learn from; None without a critic."""
-    as_drawn: AsDrawn | None
+    unrefined: UnrefinedBatch | None
     """The batch before its refinement; None if nothing was refined."""
     scored: list[Scored] = field(default_factory=list)
     """The batch's own tokens under the weights before the first update."""
@@ -61,34 +61,34 @@ class StepState:
     @property
     def drawn(self) -> list[Conversation]:
         """The conversations before any refinement."""
-        return self.conversations if self.as_drawn is None else self.as_drawn.conversations
+        return self.conversations if self.unrefined is None else self.unrefined.conversations
 
     def engine_logp(self) -> list[list[float]]:
         """Return the engine's log-probabilities of the own tokens, one list per conversation."""
         return [trajectory.logp for trajectory in self.batch.trajectories]
 
 
-def trace_of(state: StepState) -> TokenTrace:
+def trace_of(state: LanguageStepState) -> TokenTrace:
     """Return measures of the batch's own tokens, in order, under the weights before the update."""
     batch = state.batch
     return _trace(state.scored, batch.trajectories, batch.advantage_of_tokens())
 
 
-def trace_as_drawn(state: StepState, as_drawn: AsDrawn) -> TokenTrace:
+def unrefined_trace(state: LanguageStepState, unrefined: UnrefinedBatch) -> TokenTrace:
     """Return measures of the tokens of the batch before its refinement, with advantages of 0."""
-    scored = [as_drawn.replaced.get(n, row) for n, row in enumerate(state.scored)]
+    scored = [unrefined.replaced.get(n, row) for n, row in enumerate(state.scored)]
     tokens = sum(len(row.logp) for row in scored)
-    return _trace(scored, as_drawn.trajectories, np.zeros(tokens))
+    return _trace(scored, unrefined.trajectories, np.zeros(tokens))
 
 
 def _trace(
-    scored: Sequence[Scored], trajectories: Sequence[TokenTrajectory], advantage: FloatArray
+    scored: Sequence[TokenScores], trajectories: Sequence[TokenTrajectory], advantage: FloatArray
 ) -> TokenTrace:
     conversation, turn = places_of(trajectories)
     return TokenTrace(
-        entropy_nats=joined([row.entropy_nats for row in scored]),
-        entropy_t1_nats=joined([row.entropy_t1_nats for row in scored]),
-        logp=joined([row.logp for row in scored]),
+        entropy_nats=concatenate([row.entropy_nats for row in scored]),
+        entropy_t1_nats=concatenate([row.entropy_t1_nats for row in scored]),
+        logp=concatenate([row.logp for row in scored]),
         advantage=advantage,
         conversation=conversation,
         turn=turn,
@@ -96,11 +96,11 @@ def _trace(
 
 
 def row_of(
-    state: StepState,
+    state: LanguageStepState,
     stack: RemedyStack,
     config: RunConfig,
     chat: Chat,
-    planning: Planning,
+    planning: PlanningTokens,
     corrected: bool,
 ) -> Metrics:
     """Return the metrics of a step whose updates are done; `corrected`: see `gap_metrics`.
@@ -110,11 +110,11 @@ def row_of(
     """
     conversations, trajectories = state.conversations, state.batch.trajectories
     rewards, trace, learnt_from = state.rewards.total, trace_of(state), Metrics()
-    if (drawn := state.as_drawn) is not None:
+    if (drawn := state.unrefined) is not None:
         learnt_from = learnt_from_metrics(rewards, trace, *stack.groups())
         conversations, trajectories = drawn.conversations, drawn.trajectories
         rewards = compute_rewards(conversations, config.reward).total
-        trace = trace_as_drawn(state, drawn)
+        trace = unrefined_trace(state, drawn)
     rows = [t.row for t in trajectories]
     engine_logp = np.concatenate([t.logp for t in trajectories])
     acted, drawn_groups = [p.acted_share for p in state.passes], state.batch.groups_drawn

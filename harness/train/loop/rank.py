@@ -30,7 +30,13 @@ from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks import roll_call
 from harness.train.ranks.links import LINKED_WITHIN_S, GroupLinks, Links, Rendezvous, mates_of
 from harness.train.ranks.nodes import local_address
-from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work
+from harness.train.ranks.work import (
+    RankResult,
+    RankWork,
+    RefinementRequest,
+    RolloutRequest,
+    SampledConversations,
+)
 from harness.train.ranks.worker import serve
 from harness.utils import process, safe_text
 
@@ -41,7 +47,7 @@ class Rank:
     _config: RunConfig
     _models: StartModels
     _note_entropies: bool
-    _work: Work
+    _work: RankWork
     _links: Links
 
     def __init__(self, asks: Connection, scratch: Path) -> None:
@@ -72,7 +78,9 @@ class Rank:
         asks = _go_on, _end
         running = starts.running_engine(config, models, note, *asks, self._scratch, self._mates)
         engine = self._running.enter_context(running)
-        self._work = Work(config, models.learner, models.judge, models.chat, engine, TokenLimit())
+        self._work = RankWork(
+            config, models.learner, models.judge, models.chat, engine, TokenLimit()
+        )
 
     def link(self, where: Rendezvous, rank: int, size: int, in_group: int) -> None:
         """Connect to the other ranks; `in_group`: number of ranks that share an engine."""
@@ -118,38 +126,38 @@ class Rank:
         with suppress(GroupStopped):  # rank 0 knows the reason
             self._work.listen()
 
-    def draw(self, asked: Draw) -> Drawn | None:
-        """Return `Work.draw`'s result; None if another rank of the group ended the drawing."""
+    def draw(self, asked: RolloutRequest) -> SampledConversations | None:
+        """Return `RankWork.draw`'s result; None if another rank of the group ended the drawing."""
         with suppress(GroupStopped):
             return self._work.draw(asked)
         return None
 
-    def redraw(self, asked: Redraw) -> Drawn | None:
-        """Return `Work.redraw`'s result; None as in `draw`."""
+    def redraw(self, asked: RefinementRequest) -> SampledConversations | None:
+        """Return `RankWork.redraw`'s result; None as in `draw`."""
         with suppress(GroupStopped):
             return self._work.redraw(asked)
         return None
 
     def meet(self, *asked: Any) -> Any:
-        """Return `Work.meet`'s result; None as in `draw`."""
+        """Return `RankWork.meet`'s result; None as in `draw`."""
         with suppress(GroupStopped):
             return self._work.meet(*asked)
         return None
 
-    def learn(self, most: int | None, batch: LossBatch, settings: LossSettings) -> Limited:
-        """Return `Work.learn`'s result on the CPU, to be sent through a socket.
+    def learn(self, most: int | None, batch: LossBatch, settings: LossSettings) -> RankResult:
+        """Return `RankWork.learn`'s result on the CPU, to be sent through a socket.
 
         `most`: limit of tokens at once, which rank 0 sets.
         """
         self._work.limit.most = most
         result = on_cpu(self._work.learn(batch, settings))
-        return Limited(result, self._work.limit.most)
+        return RankResult(result, self._work.limit.most)
 
-    def log_probabilities(self, most: int | None, *asked: Any) -> Limited:
-        """Return `Work.log_probabilities`'s result on the CPU; `most`: see `learn`."""
+    def log_probabilities(self, most: int | None, *asked: Any) -> RankResult:
+        """Return `RankWork.log_probabilities`'s result on the CPU; `most`: see `learn`."""
         self._work.limit.most = most
         rows = [row.cpu() for row in self._work.log_probabilities(*asked)]
-        return Limited(rows, self._work.limit.most)
+        return RankResult(rows, self._work.limit.most)
 
 
 def on_cpu(result: LossResult) -> LossResult:
@@ -165,7 +173,7 @@ def main() -> None:
     process.die_with(parent)
     process.keep_private()
     rank = Rank(asks, Path(run) / ".scratch")
-    explained = partial(device_errors.explained, run)
+    explained = partial(device_errors.explain, run)
     serve(calls, rank, explained, rank.keeps_step)
 
 

@@ -27,7 +27,7 @@ from harness.train.ranks.links import (
 from harness.train.ranks.nodes import Nodes
 from harness.train.ranks.roll_call import RollCall
 from harness.train.ranks.team import Team
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 from harness.train.ranks.worker import Call, RankLost, Worker, first_gone, started_here
 from harness.utils import safe_text, slurm_step
 
@@ -36,7 +36,7 @@ ENDS_WITHIN_S = 60.0
 
 
 @dataclass(frozen=True)
-class Others:
+class OtherRanks:
     """The other ranks of a run."""
 
     workers: list[Worker]
@@ -50,7 +50,7 @@ class Others:
 
 
 @contextmanager
-def started(session: Session, note_entropies: bool) -> Iterator[Others]:
+def start_ranks(session: Session, note_entropies: bool) -> Iterator[OtherRanks]:
     """Start a run's other ranks, which load their models while rank 0 does; end them at the end.
 
     Rank 0 keeps the first of the run's GPUs for itself. If a rank is lost, only the current step
@@ -69,7 +69,7 @@ def started(session: Session, note_entropies: bool) -> Iterator[Others]:
         if workers and cards:
             os.environ["CUDA_VISIBLE_DEVICES"] = cards[0]
         try:
-            yield Others(workers, _rendezvous(nodes, stack) if workers else None)
+            yield OtherRanks(workers, _rendezvous(nodes, stack) if workers else None)
         except RankLost:
             is_whole = config.trainer.shard == "none"
             if is_whole:  # else the lost rank's shard is missing
@@ -85,7 +85,7 @@ def _nodes(session: Session, stack: ExitStack) -> Nodes | None:
     if count == 1:
         return None
     step = slurm_step.read(count)
-    with session.leaving.at_once("while its nodes joined"):
+    with session.stop_handlers.at_once("while its nodes joined"):
         nodes = Nodes(session.run.path, step)
     stack.callback(nodes.close)
     return nodes
@@ -124,7 +124,7 @@ def _ask_for(worker: Worker, session: Session) -> None:
 
 
 @dataclass(frozen=True)
-class Joined:
+class RankConnections:
     """Rank 0's connections to the other ranks."""
 
     calls: Calls
@@ -143,21 +143,21 @@ class Joined:
             self.calls.take()
             yield engine
 
-    def team(self, session: Session, own: Work) -> Team:
+    def team(self, session: Session, own: RankWork) -> Team:
         """Return the run's team."""
         team = Team(own, self.calls, self.links)
         session.others_cpu_s = lambda: team.others_cpu_s
         return team
 
 
-def joined(session: Session, device: str, others: Others) -> Joined:
+def link_ranks(session: Session, device: str, others: OtherRanks) -> RankConnections:
     """Wait until all ranks have loaded their models, and link them; `device`: rank 0's.
 
     Raises RankLost if a rank ends meanwhile.
     """
     workers, trainer = others.workers, session.config.trainer
     if others.where is None:
-        return Joined(Calls(()), None, None)
+        return RankConnections(Calls(()), None, None)
     for worker in workers:
         worker.receive()
     size, in_group = len(workers) + 1, trainer.engine_tensor_parallel
@@ -170,13 +170,13 @@ def joined(session: Session, device: str, others: Others) -> Joined:
         gone = first_gone(workers)
         if gone is None:
             raise
-        raise gone.lost() from error
+        raise gone.lost_error() from error
     for worker in workers:
         worker.receive()
     in_step = trainer.shard != "none" or mates is not None
-    ended = session.leaving.on_error if in_step else None
+    ended = session.stop_handlers.on_error if in_step else None
     store = others.where.store(roll_call.NAME, size)
     called = RollCall(store, size, in_group, lambda: 0 if mates is None else mates.rounds)
     calls = Calls(workers, ended, LINKED_WITHIN_S, called)
-    session.leaving.waits_for = lambda: calls.waits_for
-    return Joined(calls, links, mates)
+    session.stop_handlers.waits_for = lambda: calls.waits_for
+    return RankConnections(calls, links, mates)

@@ -22,7 +22,7 @@ Fill = Callable[[Path], None]
 
 
 @dataclass(frozen=True)
-class Unsaved:
+class UnsavedStep:
     """The end of a step that has no checkpoint on disk yet."""
 
     step: int
@@ -33,9 +33,9 @@ class Unsaved:
     a policy whose `fill` holds an immutable state.
     """
 
-    def kept(self) -> Unsaved:
+    def copied(self) -> UnsavedStep:
         """Return the same as a copy, which later updates do not change."""
-        return self if self.copy is None else Unsaved(self.step, self.copy())
+        return self if self.copy is None else UnsavedStep(self.step, self.copy())
 
 
 @dataclass
@@ -66,10 +66,10 @@ class Saver:
         """
         self._root, self._trainer = root, trainer
         self._own, self._sums, self._saved = own, sums, saved
-        self._unsaved: Unsaved | None = None
+        self._unsaved: UnsavedStep | None = None
         self._writing: _Writing | None = None
 
-    def take(self, end: Unsaved, ends_run: bool) -> None:
+    def take(self, end: UnsavedStep, ends_run: bool) -> None:
         """Take the state at the end of a step. Save it now if it `ends_run`, in a thread if a
         checkpoint is due; otherwise hold it until the next step. Raises an error of the last
         checkpoint's thread.
@@ -98,7 +98,7 @@ class Saver:
     def keep(self) -> None:
         """Copy the last step's state if it is not saved: an update will change the weights."""
         if self._unsaved is not None:
-            self._unsaved = self._unsaved.kept()
+            self._unsaved = self._unsaved.copied()
 
     def collect(self) -> None:
         """Report a checkpoint that a thread has finished writing. Raises the thread's error."""
@@ -115,10 +115,10 @@ class Saver:
             raise writing.error
         self._saved(writing.step, writing.seconds)
 
-    def _later(self, end: Unsaved) -> None:
+    def _later(self, end: UnsavedStep) -> None:
         """Copy the state and write the copy in a thread."""
         self.wait()
-        kept, own, sums = end.kept(), self._own(), self._sums(end.step)
+        kept, own, sums = end.copied(), self._own(), self._sums(end.step)
         self._unsaved = None
         writing = self._writing = _Writing(kept.step)
 
@@ -134,5 +134,5 @@ class Saver:
         writing.thread = threading.Thread(target=write, name="checkpoint", daemon=True)
         writing.thread.start()
 
-    def _publish(self, end: Unsaved, own: Identity, rows: RowSums | None) -> None:
+    def _publish(self, end: UnsavedStep, own: Identity, rows: RowSums | None) -> None:
         checkpoints.publish(self._root, end.step, end.fill, own, rows, self._trainer.keep_every)

@@ -26,10 +26,10 @@ from harness.records.holder import Keeper
 from harness.records.run_folder import RunFolder
 from harness.train.loop import attempt_records
 from harness.train.loop.attempt_records import AttemptLog, AttemptRows
-from harness.train.loop.early_end import Deadline, Leaving
+from harness.train.loop.early_end import Deadline, StopHandlers
 from harness.train.loop.evaluation_watch import EvaluationWatch
 from harness.train.loop.progress_lines import Emit
-from harness.train.loop.saving import Fill, Saver, Unsaved
+from harness.train.loop.saving import Fill, Saver, UnsavedStep
 from harness.train.loop.stop_rule import StopRule
 from harness.train.metrics import evaluate
 from harness.utils.process import STOP_SIGNALS
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """One attempt at a run. Create it with `opened`."""
+    """One attempt at a run. Create it with `open_session`."""
 
     def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
         """Find the step to start from. Raise DataError for bad rows or another run's checkpoint."""
@@ -47,8 +47,8 @@ class Session:
         self._log = AttemptLog(run, emit)
         self._rows = attempt_records.begin(self._log, config)
         self._rule = StopRule(config, run_status.read(run.status).stopped_by_rule is not None)
-        self.leaving = Leaving(self._rows, config.trainer)
-        self._deadline = Deadline(config.trainer.step_limit_s, self.leaving.on_deadline)
+        self.stop_handlers = StopHandlers(self._rows, config.trainer)
+        self._deadline = Deadline(config.trainer.step_limit_s, self.stop_handlers.on_deadline)
         own = (lambda: self._rows.provenance.own), self._rows.sums
         self._saver = Saver(run.checkpoints, config.trainer, *own, self._on_saved)
         self._watch = EvaluationWatch(emit, config.policy.kind != "tabular", self.poll)
@@ -125,11 +125,11 @@ class Session:
         of the thread that writes checkpoints.
         """
         self._saver.collect()
-        if self.leaving.asked_by is None:
+        if self.stop_handlers.asked_by is None:
             return
         self.save_last()
         if self._watch.step is not None:
-            raise self.leaving.stopped(f"in the evaluation of step {self._watch.step}")
+            raise self.stop_handlers.stop_error(f"in the evaluation of step {self._watch.step}")
 
     def save_last(self) -> None:
         """Save a checkpoint of the last finished step unless it has one.
@@ -171,7 +171,7 @@ class Session:
         due = step in (1, self.config.trainer.steps) or step % every == 0
         if turns is not None and due:
             conversations.write(self.run.conversations, step, turns())
-        spent = self._watch.taken_from("eval", phases_s)
+        spent = self._watch.move_times_from("eval", phases_s)
         seconds = {name: round(value, 4) for name, value in spent.items()}
         cpu_s = round(time.process_time() + self.others_cpu_s(), 3)
         self.note("step", step=step, replayed=not new, seconds=seconds, cpu_s=cpu_s)
@@ -196,17 +196,17 @@ class Session:
         ends the run, both with the checkpoint of `step` on disk; EndpointError if too many
         conversations with served users were lost.
         """
-        trainer, asked = self.config.trainer, self.leaving.asked_by is not None
+        trainer, asked = self.config.trainer, self.stop_handlers.asked_by is not None
         early = self._rule.reason(step)
         stopping = (asked or unheard is not None or early is not None) and step < trainer.steps
-        self._saver.take(Unsaved(step, fill, copy), stopping or step == trainer.steps)
+        self._saver.take(UnsavedStep(step, fill, copy), stopping or step == trainer.steps)
         if early is not None:
             self._log.write_status(stopped_by_rule=self._rule.record(step))
-            raise self._rule.ended(str(self.run.path), step, early)
+            raise self._rule.end_error(str(self.run.path), step, early)
         if stopping and unheard is not None:
             raise StoppedError(f"{self.run.path}: step {step}: {unheard}")
         if stopping:
-            raise self.leaving.stopped(f"after step {step}")
+            raise self.stop_handlers.stop_error(f"after step {step}")
         if self._served is not None:
             self._served.judge(step)
             self._served.at_step(step + 1)
@@ -247,13 +247,13 @@ def _served_users(rows: AttemptRows, config: RunConfig, deadline: Deadline) -> S
 
 
 @contextlib.contextmanager
-def opened(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
+def open_session(run: RunFolder, config: RunConfig, emit: Emit) -> Iterator[Session]:
     """Open a session with its signal handlers installed; close it at the end."""
     with holder.only_writer(run) as keeper:
         session = Session(run, config, emit, keeper)
         for number in STOP_SIGNALS:
-            signal.signal(number, session.leaving.on_signal)
-        signal.signal(signal.SIGALRM, session.leaving.on_grace_over)
+            signal.signal(number, session.stop_handlers.on_signal)
+        signal.signal(signal.SIGALRM, session.stop_handlers.on_grace_over)
         try:
             yield session
         except BaseException:

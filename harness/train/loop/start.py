@@ -18,8 +18,8 @@ from harness.policy import huggingface, model_files, tiny
 from harness.policy.chat import Chat, chat_of
 from harness.records import manifest
 from harness.train.engines import forward_check
-from harness.train.engines.engine import Engine, Polled, Transformers
-from harness.train.engines.turn_group import Mates
+from harness.train.engines.engine import Engine, PollingEngine, TransformersEngine
+from harness.train.engines.turn_group import GroupPeers
 from harness.train.loop.session import Session
 from harness.train.memory import conversation_memory, estimate
 from harness.train.objective import registry
@@ -49,7 +49,7 @@ def build(session: Session) -> None:
     """Build the start model of policy=tiny unless it exists. A stop request ends the build."""
     policy = session.config.policy
     if policy.kind == "tiny" and not start_model.is_built(policy):
-        with session.leaving.at_once("while the start model was built"):
+        with session.stop_handlers.at_once("while the start model was built"):
             start_model.ensure(policy)
 
 
@@ -114,7 +114,7 @@ def _hugging_face(config: RunConfig, device: str, learns: bool) -> StartModels:
     if policy.gradient_checkpointing:
         huggingface.quiet()
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    loaded = manifest.digest(folder, model_files.loaded(folder)) if folder else None
+    loaded = manifest.digest(folder, model_files.model_file_names(folder)) if folder else None
     return StartModels(_name(policy), tokenizer, chat, model, judge, loaded)
 
 
@@ -153,7 +153,7 @@ def running_engine(
     poll: Callable[[], None],
     end_hung: Callable[[str], None],
     scratch: Path,
-    mates: Mates | None = None,
+    mates: GroupPeers | None = None,
 ) -> Iterator[Engine]:
     """Start a run's engine and close it at the end. vLLM has drawn a test turn by then.
 
@@ -163,13 +163,13 @@ def running_engine(
     a server is out of reach.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
-        yield Transformers(start.learner, note_entropies, poll)
+        yield TransformersEngine(start.learner, note_entropies, poll)
         return
     engine = engine_of(config, start, end_hung, scratch, mates)
     try:
         with engine.awake():
             _probe(engine, start.chat.end, config.policy.temperature)
-        yield Polled(engine, poll)
+        yield PollingEngine(engine, poll)
     finally:
         engine.close()
 
@@ -179,7 +179,7 @@ def engine_of(
     start: StartModels,
     end_hung: Callable[[str], None],
     scratch: Path,
-    mates: Mates | None = None,
+    mates: GroupPeers | None = None,
 ) -> Engine:
     """Return the engine that the config asks for. Only this function imports vLLM.
 
@@ -188,18 +188,18 @@ def engine_of(
     tensor-parallel weights; None if this rank has all weights.
     """
     if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
-        return Transformers(start.learner)
+        return TransformersEngine(start.learner)
     if engine_choice.chosen(config) == engine_choice.COLOCATED:
-        from harness.train.engines.vllm_engine import Colocated
+        from harness.train.engines.vllm_engine import ColocatedEngine
 
-        return Colocated(start.learner, config, end_hung, mates)
+        return ColocatedEngine(start.learner, config, end_hung, mates)
     if engine_choice.chosen(config) == engine_choice.ADAPTERS:
-        from harness.train.engines.vllm_adapters import Adapted
+        from harness.train.engines.vllm_adapters import AdapterEngine
 
-        return Adapted(start.learner, config, start.chat, scratch / "adapters", end_hung)
-    from harness.train.engines.vllm_server import Served
+        return AdapterEngine(start.learner, config, start.chat, scratch / "adapters", end_hung)
+    from harness.train.engines.vllm_server import ServedEngine
 
-    return Served(start.learner, config, end_hung)
+    return ServedEngine(start.learner, config, end_hung)
 
 
 def _probe(engine: Engine, end: int, temperature: float) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from harness.config.run import RunConfig
 from harness.errors import EarlyEnd
 from harness.stopping import rule
-from harness.stopping.curve import Curve
+from harness.stopping.curve import RewardCurve
 
 REWARD = "eval/reward"
 
@@ -51,15 +51,15 @@ class StopRule:
         advice = rule.advise(self._curve(step), self._steps)
         return advice.reason if advice.obeys(self.name) else None
 
-    def _curve(self, step: int) -> Curve:
+    def _curve(self, step: int) -> RewardCurve:
         """Return the curve of the rows up to `step`, without later rows from before a resume."""
         at = sorted(s for s in self._rewards if s <= step)
         pairs = np.array([self._rewards[s] for s in at]).reshape(-1, 2)
         entropy = [self._entropy[s] for s in sorted(self._entropy) if s <= step]
         steps = np.array(at, dtype=np.float64)
-        return Curve(steps, pairs[:, 0], pairs[:, 1], np.array(entropy))
+        return RewardCurve(steps, pairs[:, 0], pairs[:, 1], np.array(entropy))
 
-    def ended(self, where: str, step: int, reason: str) -> EarlyEnd:
+    def end_error(self, where: str, step: int, reason: str) -> EarlyEnd:
         """Return the error that ends the run in folder `where` after `step`."""
         return EarlyEnd(
             f"{where}: step {step} of {self._steps}: ended by trainer.stop_when={self.name}: "

@@ -33,7 +33,7 @@ def train(session: Session) -> None:
     config = session.config
     run = TabularRun(session)
     session.begin(card.of_tabular(config))
-    keeping = kept_replies.kept() if config.simulator.kind == "scripted" else nullcontext()
+    keeping = kept_replies.reading_cache() if config.simulator.kind == "scripted" else nullcontext()
     with keeping, ExitStack() as steps:
         steps.callback(session.end_deadline)  # leaving `keeping` may wait for other processes
         for step in range(session.start + 1, config.trainer.steps + 1):
@@ -69,7 +69,7 @@ class TabularRun:
             state.kept, start, state.policy, batch, stack, config, step
         )
         update_end = time.monotonic()
-        ledger, entries = tabular_ledger.kept(
+        ledger, entries = tabular_ledger.update_ledger(
             state.ledger, bool(measured), state.is_booked, result, batch.acts, config
         )
         values = {

@@ -47,12 +47,12 @@ def act_batch(
     start_logp: FloatArray,
     rewards: FloatArray,
     redrawn: BoolArray | None = None,
-    spoken_again: BoolArray | None = None,
+    is_refined: BoolArray | None = None,
 ) -> ActBatch:
     """Return the acts of `policy` as a batch to learn from, with the remedies' selection.
 
     `rewards`: one per conversation, nan where there is none; `redrawn`: the mask of conversations
-    from a redraw; `spoken_again`: see `StepTokens`.
+    from a redraw; `is_refined`: see `StepTokens`.
     """
     temperature, owner = config.policy.temperature, acts.conversation
     spread, lost = stack.spread(rewards), ~np.isfinite(rewards)[owner]
@@ -76,7 +76,7 @@ def act_batch(
             if stack.needs_mismatched
             else None
         ),
-        spoken_again=spoken_again,
+        is_refined=is_refined,
         progress=remedy_stack.progress(config, step),
     )
     total = denominator(stack.algorithm, config, max(1, int((~lost).sum())))

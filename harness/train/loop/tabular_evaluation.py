@@ -19,7 +19,7 @@ from harness.train.rollout.tabular_speaker import RECEPTION, TabularSpeaker
 def evaluated(session: Session, policy: TabularPolicy, step: int) -> Metrics:
     """Return eval/* and entropy/probe of the policy before step `step`; empty if none is due."""
     config, temperature = session.config, session.config.policy.temperature
-    if not evaluate.due(step, config):
+    if not evaluate.is_due(step, config):
         return {}
     meet = evaluate.meet_here(config, speakers(policy, temperature, session.poll))
     with session.evaluation(step) as watch:

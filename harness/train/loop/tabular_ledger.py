@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.config.run import RunConfig
 from harness.train.ledger import moves
-from harness.train.ledger.book import Batch, Ledger, Opening
+from harness.train.ledger.book import Ledger, LedgerStart, ObservationBatch
 from harness.train.ledger.expansion import increment
 from harness.train.loop.tabular_evaluation import probe
 from harness.train.loop.tabular_update import UpdateResult
@@ -12,7 +12,7 @@ from harness.train.metrics.token_metrics import Metrics
 from harness.train.rollout.tabular_speaker import Acts
 
 
-def kept(
+def update_ledger(
     ledger: Ledger,
     evaluated: bool,
     is_booked: bool,
@@ -30,9 +30,9 @@ def kept(
     before, values = result.passes[0].policy, Metrics()
     seen = probe(before.observation, config.eval.prefixes, before.slots)
     if evaluated:
-        batch = Batch(acts.seen, acts.conversation // size)
-        now = Opening(before.entropy_nats(seen, temperature), batch)
-        values, ledger = ledger.closed(before, now, temperature), Ledger(now)
+        batch = ObservationBatch(acts.seen, acts.conversation // size)
+        now = LedgerStart(before.entropy_nats(seen, temperature), batch)
+        values, ledger = ledger.metrics_at(before, now, temperature), Ledger(now)
     if ledger.opening is None:
         return ledger, values
     unit = moves.units(config.trainer.conversations, size)

@@ -14,7 +14,7 @@ import numpy as np
 from harness.config.run import MAX_TURNS
 from harness.policy.tabular import TabularPolicy
 from harness.records.conversations import TurnRecord
-from harness.train.loop.carried import Carried
+from harness.train.loop.carried import CarriedState
 from harness.train.loop.tabular_batch import (
     ActBatch,
     act_batch,
@@ -42,17 +42,17 @@ from harness.train.rollout.conversation import Conversation
 from harness.train.rollout.learning_signal import LearningSignal, learning_signal
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_refinement import RefinedBatch, refine
-from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gathered
+from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker, gather_acts
 
 
 @dataclass(frozen=True, slots=True)
-class StepState:
+class TabularStepState:
     """A step before its updates."""
 
     step: int
     policy: TabularPolicy
     """The weights that held the conversations."""
-    carried: Carried
+    carried: CarriedState
     filled: FilledBatch
     drawn: Acts
     """The policy's acts in the conversations of `filled`."""
@@ -77,13 +77,13 @@ class StepState:
             self.start_logp,
             self.rewards.total,
             self.filled.redrawn,
-            self.refined.spoken_again,
+            self.refined.is_refined,
         )
 
-    def carried_on(self, selection: TokenSelection, where: str) -> Carried:
-        """Return the carried state for the next step; see `Carried.after`."""
+    def carried_on(self, selection: TokenSelection, where: str) -> CarriedState:
+        """Return the carried state for the next step; see `CarriedState.after_step`."""
         drawn, nats = self.filled.conversations, self.trace.mean_nats
-        return self.carried.after(drawn, nats, selection, self.signal.critic_batch, where)
+        return self.carried.after_step(drawn, nats, selection, self.signal.critic_batch, where)
 
     def turn_records(self) -> list[TurnRecord]:
         """Return every turn of the batch to learn from, for conversations/."""
@@ -104,7 +104,7 @@ class StepState:
         config, groups = self.carried.config, self.carried.stack.groups()
         conversations, learnt_from = self.filled.conversations, Metrics()
         rewards, trace, start_logp = self.rewards.total, self.trace, self.start_logp
-        if self.refined.spoken_again is not None:
+        if self.refined.is_refined is not None:
             learnt_from = learnt_from_metrics(rewards, trace, *groups)
             rewards = compute_rewards(conversations, config.reward).total
             unpaid = np.zeros((len(conversations), MAX_TURNS))
@@ -124,10 +124,10 @@ class StepState:
 def roll_out(
     policy: TabularPolicy,
     start: TabularPolicy,
-    carried: Carried,
+    carried: CarriedState,
     step: int,
     before_turn: Callable[[], None] = lambda: None,
-) -> StepState:
+) -> TabularStepState:
     """Draw the conversations of `step` with `policy`; `start`: the start policy."""
     config, algorithm = carried.config, carried.stack.algorithm
     filled, drawn = filled_batch(policy, carried, step, before_turn)
@@ -140,12 +140,12 @@ def roll_out(
     trace = trace_of(policy, acts, signal.advantages, temperature)
     start_logp = log_p_of_acts(start, acts, temperature)
     of_batch = filled, drawn, refined, rewards, signal, trace, start_logp
-    return StepState(step, policy, carried, *of_batch)
+    return TabularStepState(step, policy, carried, *of_batch)
 
 
 def filled_batch(
     policy: TabularPolicy,
-    carried: Carried,
+    carried: CarriedState,
     step: int,
     before_turn: Callable[[], None] = lambda: None,
 ) -> tuple[FilledBatch, Acts]:
@@ -162,4 +162,4 @@ def filled_batch(
         return conversations
 
     filled = fill(rollout_once, config, carried.stack.most_tries)
-    return filled, gathered(by_try, filled.source)
+    return filled, gather_acts(by_try, filled.source)

@@ -20,7 +20,7 @@ from harness.train.ledger import book
 from harness.train.ledger.book import Ledger
 from harness.train.loop import carried as carrying
 from harness.train.loop import tabular_rounds
-from harness.train.loop.carried import Carried
+from harness.train.loop.carried import CarriedState
 from harness.train.loop.kept_conversations import KeptConversations
 from harness.train.loop.tabular_rounds import KeptActs
 from harness.train.objective import registry
@@ -39,7 +39,7 @@ class TrainState:
 
     policy: TabularPolicy
     """The weights that hold the conversations and are trained."""
-    carried: Carried
+    carried: CarriedState
     ledger: Ledger
     slow: TabularPolicy | None = None
     """The slow weights, which are the run's policy; None if the algorithm has no outer loop.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from harness.policy.tabular import TabularPolicy
-from harness.train.ledger.moves import Pass
+from harness.train.ledger.moves import BatchUpdate
 from harness.train.loop.tabular_batch import ActBatch, log_p_of_acts
 from harness.train.metrics.token_metrics import Metrics
 from harness.train.objective.remedy_stack import RemedyStack
@@ -29,7 +29,7 @@ class UpdateResult:
     """Share of tokens clipped from above, mean over the updates."""
     acted: tuple[float, ...]
     """Share of tokens that a remedy acted on, in each update."""
-    passes: tuple[Pass, ...]
+    passes: tuple[BatchUpdate, ...]
     """The updates, for the ledger; empty if no update was made, as within a round. The other
     measures are then meaningless.
     """
@@ -46,7 +46,7 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
     acts, temperature = batch.acts, batch.temperature
     old_logp = log_p_of_acts(policy, acts, temperature)
     shares, norm = [], 0.0
-    done: list[Pass] = []
+    done: list[BatchUpdate] = []
     for _ in range(passes):
         logp = log_p_of_acts(policy, acts, temperature)
         tokens = LossTokens(logp, old_logp, batch.advantage, acts.conversation, batch.conversations)
@@ -80,7 +80,7 @@ def _pass(
     stack: RemedyStack,
     tokens: LossTokens,
     loss: RemedyLoss,
-) -> Pass:
+) -> BatchUpdate:
     """Return the update's slopes, with and without remedies."""
     selection, counted = batch.selection, batch.selection.counted
     by_entropy = counted * selection.bonus / batch.denominator if selection.has_bonus else None
@@ -89,9 +89,9 @@ def _pass(
         sharpened = counted * loss.policy.slope / batch.denominator, selection.factor
         slope = slope - sharpened[0]
     if not stack.remedies:
-        return Pass(policy, slope, None, by_entropy)
+        return BatchUpdate(policy, slope, None, by_entropy)
     plain = counted * stack.plain_loss(tokens, selection).slope / batch.denominator
-    return Pass(policy, slope, plain, by_entropy, sharpened)
+    return BatchUpdate(policy, slope, plain, by_entropy, sharpened)
 
 
 def update_metrics(result: UpdateResult) -> Metrics:

@@ -94,7 +94,7 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
                 self._save_checkpoint(self.model, trial=None)
             (here / f"checkpoint-{self.state.global_step}").rename(here / checkpoints.MODEL)
 
-    def copied(self) -> Fill:
+    def copy_state(self) -> Fill:
         """Copy what `save` would write to CPU memory; return a function that writes the copy."""
         copy = self._copying = CheckpointCopy()
         try:
@@ -167,13 +167,13 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
         return self._learner.team.shard(lambda parts: make(parts))
 
     def _clip_grad_norm(self, model: Any) -> Any:
-        norm = self._learner.team.clipped(self.args.max_grad_norm)
+        norm = self._learner.team.clip_gradient(self.args.max_grad_norm)
         return super()._clip_grad_norm(model) if norm is None else norm
 
     def _get_grad_norm(self, model: Any, grad_norm: Any = None) -> Any:
         """Let the learner check the gradient before the optimiser uses it."""
         if grad_norm is None:  # not computed if algorithm.max_grad_norm=0
-            grad_norm = self._learner.team.clipped(float("inf"))
+            grad_norm = self._learner.team.clip_gradient(float("inf"))
         norm = super()._get_grad_norm(model, grad_norm)
         self._learner.check_gradient(float(norm))
         return norm

@@ -77,7 +77,7 @@ def phases(
     """
     model = huggingface.without_weights(config.policy, folder)
     run = _Run(config, model, total_bytes, prompt_tokens, device)
-    kept = weight_memory.kept(config, model)
+    kept = weight_memory.permanent_bytes(config, model)
     return (
         Phase("rollout", kept | _rollout(run), TALK_IN_LESS),
         Phase(
@@ -158,7 +158,11 @@ def _update(run: _Run, weight_bytes: int) -> dict[str, int]:
         **({"vLLM": run.vllm} if config.trainer.runs_per_gpu > 1 else {}),  # it does not sleep then
         "gradients": learning * FULL_BYTES // parts,
         "gathered weights and gradients": updated,
-        **({"rounded weights": weight_memory.rounded(model, policy)} if run.is_sharded else {}),
+        **(
+            {"rounded weights": weight_memory.rounded_copy_bytes(model, policy)}
+            if run.is_sharded
+            else {}
+        ),
         "ledger": _ledger_vectors(config) * learning * FULL_BYTES,
         "activations": int(activations),
         **behind,

@@ -32,7 +32,7 @@ def learning(model: Any, policy: PolicyConfig) -> int:
     return _adapters(model, policy.lora_rank) if policy.lora_rank else _count(model)
 
 
-def kept(config: RunConfig, model: Any) -> dict[str, int]:
+def permanent_bytes(config: RunConfig, model: Any) -> dict[str, int]:
     """Return the bytes of each permanent part; `model`: without weights and without adapters."""
     policy, head = config.policy, model.get_output_embeddings().weight
     count, learn = _count(model), learning(model, policy)
@@ -44,7 +44,7 @@ def kept(config: RunConfig, model: Any) -> dict[str, int]:
         "weights": (count * kept_bytes + adapters * FULL_BYTES) // parts,
         "start model": a_copy if has_a_copy(config) else 0,
         "optimiser": learn * 2 * FULL_BYTES // parts,
-        "rounded weights": 0 if is_sharded else rounded(model, policy),
+        "rounded weights": 0 if is_sharded else rounded_copy_bytes(model, policy),
         "head in float32": head.numel() * FULL_BYTES if kept_bytes < FULL_BYTES else 0,
     }
 
@@ -77,7 +77,7 @@ def gathered_to_update(model: Any) -> int:
     return int(FULL_BYTES * (2 * outside + GATHERED_BLOCKS * max(sizes, default=0)))
 
 
-def rounded(model: Any, policy: PolicyConfig) -> int:
+def rounded_copy_bytes(model: Any, policy: PolicyConfig) -> int:
     """Return the bytes of rounded copies that autocast keeps of float32 weights during a phase.
 
     It keeps them for trainable weights of linear layers.

@@ -13,10 +13,10 @@ from typing import Protocol, runtime_checkable
 
 from harness.simulator.protocol import SupporterReply
 from harness.train.metrics.held_out import Meeting
-from harness.train.rollout.conversation import InWaves, Speaker, begin_reply
+from harness.train.rollout.conversation import Speaker, WaveSpeakers, begin_reply
 from harness.utils.pending import Pending, ready
 
-Speakers = Callable[[Sequence[Meeting]], Speaker | InWaves[Speaker]]
+Speakers = Callable[[Sequence[Meeting]], Speaker | WaveSpeakers[Speaker]]
 """Returns the speaker for some meetings. It draws from `held_out.TurnDraws` or `TableDraws`, so an
 evaluation neither shifts the training's random numbers nor depends on the step."""
 Words = Sequence[str]
@@ -26,7 +26,7 @@ Swapped = Mapping[Meeting, Words]
 
 
 @runtime_checkable
-class WordedApart(Protocol):
+class StrategySpeaker(Protocol):
     """A policy that chooses strategies and leaves their wording to a grammar."""
 
     def reply(
@@ -63,7 +63,7 @@ class DeafSpeaker:
             self._words[i][min(turn, len(self._words[i]) - 1)] if self._words[i] else own
             for i, own in zip(live, heard, strict=True)
         ]
-        if isinstance(self._speaker, WordedApart):
+        if isinstance(self._speaker, StrategySpeaker):
             return ready(self._speaker.reply(live, others, told=heard))
         return begin_reply(self._speaker, live, others)
 
@@ -71,17 +71,17 @@ class DeafSpeaker:
 def speakers(hearing: Speakers, swapped: Swapped) -> Speakers:
     """Return the speakers of `hearing`, but hearing the words of `swapped` instead of users'."""
 
-    def deaf(held: Sequence[Meeting]) -> Speaker | InWaves[Speaker]:
+    def deaf(held: Sequence[Meeting]) -> Speaker | WaveSpeakers[Speaker]:
         speaker, words = hearing(held), [swapped[meeting] for meeting in held]
-        if not isinstance(speaker, InWaves):
+        if not isinstance(speaker, WaveSpeakers):
             return DeafSpeaker(speaker, words)
         parts = zip(speaker.speakers, speaker.shares(len(held)), strict=True)
-        return InWaves([DeafSpeaker(one, [words[i] for i in mine]) for one, mine in parts])
+        return WaveSpeakers([DeafSpeaker(one, [words[i] for i in mine]) for one, mine in parts])
 
     return deaf
 
 
-def exchanged(heard: Mapping[Meeting, Words]) -> Swapped:
+def swap_words(heard: Mapping[Meeting, Words]) -> Swapped:
     """Return, for each meeting, words of other users of the same level and repeat.
 
     The words at a turn are those of the next user (after the last comes the first) whose
@@ -99,7 +99,7 @@ def exchanged(heard: Mapping[Meeting, Words]) -> Swapped:
 
 
 def _by_the_next(words: Sequence[Words]) -> list[list[str]]:
-    """Return `exchanged` for users of one level and repeat."""
+    """Return `swap_words` for users of one level and repeat."""
     swapped: list[list[str]] = [[] for _ in words]
     for turn in range(max(map(len, words), default=0)):
         there = [user for user, own in enumerate(words) if len(own) > turn]

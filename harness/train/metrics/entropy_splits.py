@@ -45,7 +45,7 @@ _ANY = "|".join(re.escape(words).replace(r"\ ", r"\s+") for words in openings())
 OPENING = re.compile(rf"(?:^|(?<=[.!?\n]))\s*((?:{_ANY})\b)", re.I)
 
 
-class Planning:
+class PlanningTokens:
     """Splits the tokens of one tokenizer into planning and execution."""
 
     def __init__(self, chat: Chat) -> None:

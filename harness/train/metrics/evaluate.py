@@ -28,8 +28,8 @@ from harness.train.metrics import deaf, yardsticks
 from harness.train.metrics.deaf import Speakers
 from harness.train.metrics.held_out import Meeting, at_once, by_level, levels_of, meetings
 from harness.train.policy_gradient.advantages import FloatArray
-from harness.train.rollout.batch import SideBySide
-from harness.train.rollout.conversation import Conversation, InWaves, Speaker, rollout
+from harness.train.rollout.batch import MixedSimulator
+from harness.train.rollout.conversation import Conversation, Speaker, WaveSpeakers, rollout
 
 OPENERS = 32
 MID_CONVERSATION = 32
@@ -45,7 +45,7 @@ stop."""
 Timed = Callable[[str], AbstractContextManager[object]]
 
 
-def due(step: int, config: RunConfig) -> bool:
+def is_due(step: int, config: RunConfig) -> bool:
     """Return whether step `step` is evaluated: step 1 unless eval.at_start is false, every
     trainer.eval_every steps after it, and the last step.
     """
@@ -69,7 +69,7 @@ def keep_in(path: Path, step: int) -> Keep:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class EpisodeResult:
     """The result of one conversation of an evaluation."""
 
     final: float
@@ -85,7 +85,7 @@ class Meet(Protocol):
 
     def __call__(
         self, some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
-    ) -> Mapping[Meeting, Result]:
+    ) -> Mapping[Meeting, EpisodeResult]:
         """Return the results of some meetings.
 
         `instead`: the words that the policy hears in place of its users'; None to hear the users.
@@ -112,7 +112,7 @@ def evaluate(
 
     def results(
         some: Sequence[Meeting], before: int, instead: deaf.Swapped | None = None
-    ) -> Mapping[Meeting, Result]:
+    ) -> Mapping[Meeting, EpisodeResult]:
         shifted = None if watch is None else lambda held, of: watch(before + held, total)
         return meet(some, instead, shifted)
 
@@ -125,11 +125,11 @@ def evaluate(
         finals = by_level(list(heard), [result.final for result in heard.values()])
         named = {name: finals[n] for n, name in enumerate(LEVELS) if n in finals}
         keep({OWN: finals[levels.own], **named})
-    unheard: Mapping[Meeting, Result] = {}
+    unheard: Mapping[Meeting, EpisodeResult] = {}
     if config.eval.deaf:
         words = {meeting: heard[meeting].heard for meeting in everyone}
         with timed("deaf"):
-            unheard = results(everyone, len(everyone), deaf.exchanged(words))
+            unheard = results(everyone, len(everyone), deaf.swap_words(words))
     results_at = {n: _at_level(config, n, heard, unheard) for n in levels.met}
     by_number = {number: yardsticks.columns(at) for number, at in results_at.items()}
     names = {"eval/": levels.own, **{f"eval/{name}/": n for n, name in enumerate(LEVELS)}}
@@ -145,8 +145,8 @@ def evaluate(
 def _at_level(
     config: RunConfig,
     number: int,
-    heard: Mapping[Meeting, Result],
-    unheard: Mapping[Meeting, Result],
+    heard: Mapping[Meeting, EpisodeResult],
+    unheard: Mapping[Meeting, EpisodeResult],
 ) -> yardsticks.LevelResults:
     """Return the results of the conversations at level `number`."""
     here = {meeting: result for meeting, result in heard.items() if meeting.level == number}
@@ -207,9 +207,9 @@ def meet_here(config: RunConfig, speakers: Speakers, size: int | None = None) ->
 
     def meet(
         some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
-    ) -> dict[Meeting, Result]:
+    ) -> dict[Meeting, EpisodeResult]:
         speak = speakers if instead is None else deaf.speakers(speakers, instead)
-        results: dict[Meeting, Result] = {}
+        results: dict[Meeting, EpisodeResult] = {}
         for slice_ in (some[first : first + size] for first in range(0, len(some), size)):
             if watch is not None:
                 watch(len(results), len(some))
@@ -228,19 +228,19 @@ class HeldOutUsers:
         self._users = {n: make(config.simulator, levels.every[n]) for n in levels.met}
 
     def meet(
-        self, some: Sequence[Meeting], speaker: Speaker | InWaves[Speaker]
+        self, some: Sequence[Meeting], speaker: Speaker | WaveSpeakers[Speaker]
     ) -> list[Conversation]:
         """Hold some conversations side by side, with a speaker made for them."""
         here = sorted({meeting.level for meeting in some})
         owners = [here.index(meeting.level) for meeting in some]
-        side_by_side = SideBySide([self._users[n] for n in here], owners)
+        side_by_side = MixedSimulator([self._users[n] for n in here], owners)
         return rollout(side_by_side, speaker, [meeting.key for meeting in some])
 
 
-def _result(conversation: Conversation) -> Result:
+def _result(conversation: Conversation) -> EpisodeResult:
     last, exchanges = conversation.last, conversation.exchanges
     failed = last.ended == "failed"
-    return Result(
+    return EpisodeResult(
         final=math.nan if failed else last.emotion / 100,
         strategies=tuple(e.answer.strategies for e in exchanges if e.answer.ended != "failed"),
         heard=(conversation.opening.text, *(e.answer.text for e in exchanges[:-1])),

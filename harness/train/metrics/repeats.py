@@ -20,7 +20,7 @@ SUCCESS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class VarianceComponents:
     """Two variance components of outcomes, and the standard error of their mean; nan if unknown."""
 
     within_sd: float
@@ -31,7 +31,7 @@ class Spread:
     """Standard error of the mean over all conversations, with users as the sampling units."""
 
 
-def spread(outcomes: FloatArray) -> Spread:
+def variance_components(outcomes: FloatArray) -> VarianceComponents:
     """Estimate the components of the one-way random model, outcome = mean + user + conversation.
 
     The estimates come from expected mean squares. With k repeats each, within^2 is the variance
@@ -48,16 +48,16 @@ def spread(outcomes: FloatArray) -> Spread:
     counts = known.sum(axis=1)
     users, total = len(counts), int(counts.sum())
     if users < 2:
-        return Spread(math.nan, math.nan, math.nan)
+        return VarianceComponents(math.nan, math.nan, math.nan)
     means = values.sum(axis=1) / counts
     among = float((counts * (means - values.sum() / total) ** 2).sum()) / (users - 1)
     if total == users:
-        return Spread(math.nan, math.nan, float(means.std(ddof=1)) / math.sqrt(users))
+        return VarianceComponents(math.nan, math.nan, float(means.std(ddof=1)) / math.sqrt(users))
     within = float((known * (values - means[:, None]) ** 2).sum()) / (total - users)
     typical = (total - float((counts**2).sum()) / total) / (users - 1)
     between = max(0.0, (among - within) / typical)
     variance = between * float(((counts / total) ** 2).sum()) + within / total
-    return Spread(math.sqrt(within), math.sqrt(between), math.sqrt(variance))
+    return VarianceComponents(math.sqrt(within), math.sqrt(between), math.sqrt(variance))
 
 
 def best_of(outcomes: FloatArray, k: int) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.simulator.alliance import SOLVING, wants_solving
-from harness.simulator.listening import told
+from harness.simulator.listening import count_told
 from harness.simulator.scripted.paths import PUT_TO_THE_TEST
 from harness.train.metrics.token_metrics import Metrics, mean_or_none
 from harness.train.rollout.conversation import Conversation
@@ -43,13 +43,13 @@ class Reply:
 def replies(conversations: Iterable[Conversation]) -> Iterator[Reply]:
     """Yield every reply of the conversations except those that the simulator failed to answer."""
     for conversation in conversations:
-        after_feeling = told(conversation.opening.text)[1]
+        after_feeling = count_told(conversation.opening.text)[1]
         wanted = wants_solving(conversation.opening)
         for exchange in conversation.exchanges:
             answer = exchange.answer
             if answer.ended == "failed":
                 break
-            facts, feeling = told(answer.text)
+            facts, feeling = count_told(answer.text)
             left = None if answer.ended else facts
             tested = PUT_TO_THE_TEST in answer.why
             yield Reply(answer.strategies, after_feeling, None if tested else wanted, left)

@@ -121,7 +121,7 @@ def _reply(
         speaker=speaker,
         text=reply.text,
         strategies=answer.strategies if answer.ended != "failed" else None,
-        taken_up=account.taken_up(turn, reply, answer),
+        taken_up=account.taken_up_texts(turn, reply, answer),
         is_cut=reply.cut,
         entropy_nats=entropy,
         advantage=advantage,
@@ -135,7 +135,7 @@ def _user(common: Common, number: int, turn: UserTurn, before: UserTurn | None) 
 
     `before`: the user's previous turn; None for the opening.
     """
-    moved = None if before is None else account.moved_by(before, turn)
+    moved = None if before is None else account.emotion_causes(before, turn)
     return TurnRecord(
         **common,
         turn=number,
@@ -150,7 +150,7 @@ def _user(common: Common, number: int, turn: UserTurn, before: UserTurn | None) 
     )
 
 
-def _appraisal(moved: account.MovedBy) -> dict[str, Any]:
+def _appraisal(moved: account.EmotionCauses) -> dict[str, Any]:
     return {
         "why": [{"part": part, "effect": effect} for part, effect in moved.effects.items()],
         "why_unit": moved.unit,

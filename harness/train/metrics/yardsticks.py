@@ -35,7 +35,7 @@ class LevelResults:
 
 def columns(results: LevelResults) -> dict[str, float]:
     """Return the level's metrics."""
-    outcomes, parts = results.outcomes, repeats.spread(results.outcomes)
+    outcomes, parts = results.outcomes, repeats.variance_components(results.outcomes)
     reward = _known_mean(outcomes)
     return {
         "reward": reward,

@@ -15,7 +15,7 @@ from harness.train.engines.scoring import (
     head_logits,
     log_distribution,
     own_states,
-    padded,
+    pad_rows,
 )
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.own_tokens import own_entropies
@@ -63,8 +63,8 @@ class EntropyOfTokens:
 
     def _backward(self, model: Any, part: Sequence[int]) -> None:
         """Backpropagate the part's share of the mean, in pieces like the loss's entropy bonus."""
-        ids = padded([self._ids[i] for i in part], fill=0).to(model.device)
-        own = padded([self._own[i] for i in part], fill=0).bool().to(model.device)
+        ids = pad_rows([self._ids[i] for i in part], fill=0).to(model.device)
+        own = pad_rows([self._own[i] for i in part], fill=0).bool().to(model.device)
         states, head = own_states(model, ids, own), model.get_output_embeddings()
         count, leaf = sum(map(sum, self._own)), states.detach().requires_grad_()
         for at in chunks(leaf, head):

@@ -18,15 +18,15 @@ from torch import Tensor
 from harness.train.engines.scoring import (
     backward_of_nothing,
     chunks,
-    drawn,
+    drawn_entries,
     entropies,
     head_logits,
     log_distribution,
     log_probabilities,
     own_states,
-    padded,
+    pad_rows,
 )
-from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, Scored
+from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, TokenScores
 from harness.train.objective.micro_batches import TokenLimit
 from harness.train.objective.token_selection import RemedyLoss, TokenSelection
 from harness.train.objective.value_term import ValueTerm
@@ -96,22 +96,22 @@ def accumulate(
 
     An empty part makes a backward pass without a conversation, so that all ranks make equally many.
     """
-    scored: list[Scored | None] = [None] * len(batch.ids)
+    scored: list[TokenScores | None] = [None] * len(batch.ids)
     sums, count = _zeros(model), batch.tokens
     for members in parts:
         before_part()
         if not members:
             backward_of_nothing(model)
             continue
-        ids = padded([batch.ids[i] for i in members], fill=0).to(model.device)
-        own = padded([batch.own[i] for i in members], fill=0).bool().to(model.device)
+        ids = pad_rows([batch.ids[i] for i in members], fill=0).to(model.device)
+        own = pad_rows([batch.own[i] for i in members], fill=0).bool().to(model.device)
         some = settings.some(batch.places(members))
         part = _part(batch, members, ids[:, 1:][own[:, 1:]], some)
         result = _backward_part(model, own_states(model, ids, own), part, settings)
         sums += result.sums
         sizes = [sum(batch.own[i]) for i in members]
         for i, *row in zip(members, *_by_size(result.columns, sizes), strict=True):
-            scored[i] = Scored(*row)
+            scored[i] = TokenScores(*row)
     rows = [row for row in scored if row is not None]
     value, low, high, acted = sums.tolist()
     return LossResult(value, rows, low / count, high / count, acted / count)
@@ -157,7 +157,7 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
     for at in pieces:
         logits = head_logits(head, leaf[at])
         log_p = log_distribution(logits, settings.temperature)
-        logp = drawn(log_p, part.tokens[at])
+        logp = drawn_entries(log_p, part.tokens[at])
         entropy = entropies(log_p.detach())
         loss = _loss(logp.detach(), part, at, settings) if whole is None else whole.at(at)
         chosen = part.selection.at(at)
@@ -177,7 +177,9 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
             losses = losses - counted * chosen.bonus * entropy
         sharper = logp
         if chosen.factor is not None:
-            sharper = drawn(log_distribution(log_p * chosen.factor[:, None], 1.0), part.tokens[at])
+            sharper = drawn_entries(
+                log_distribution(log_p * chosen.factor[:, None], 1.0), part.tokens[at]
+            )
         _backward_logits(log_p, entropy, by_entropy, (sharper, slope), (logp, added))
         losses = losses.to(sums)
         marks = (mask.to(sums) for mask in (loss.policy.low, loss.policy.high, loss.acted))

@@ -52,7 +52,7 @@ class LossBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class TokenScores:
     """Results at one conversation's own tokens, before the update; shapes (own tokens,)."""
 
     logp: Tensor
@@ -61,10 +61,10 @@ class Scored:
     entropy_t1_nats: Tensor
     """At temperature 1."""
 
-    def to(self, device: torch.device) -> Scored:
+    def to(self, device: torch.device) -> TokenScores:
         """Return a copy on `device`."""
         columns = self.logp, self.entropy_nats, self.entropy_t1_nats
-        return Scored(*(column.to(device) for column in columns))
+        return TokenScores(*(column.to(device) for column in columns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class LossResult:
     """The loss of a batch; its gradient is in the parameters' `grad`."""
 
     value: float
-    scored: list[Scored]
+    scored: list[TokenScores]
     low_share: float
     """Share of tokens with a negative advantage whose ratio fell below 1 - clip_low."""
     high_share: float

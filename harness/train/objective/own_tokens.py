@@ -15,20 +15,20 @@ from harness.train.engines.engine import start_weights
 from harness.train.engines.scoring import (
     TokenRow,
     chunks,
-    drawn,
+    drawn_entries,
     entropies,
     expected_discriminants,
     head_logits,
     log_distribution,
     log_probabilities,
     own_states,
-    padded,
+    pad_rows,
 )
-from harness.train.objective.loss_batch import Scored
+from harness.train.objective.loss_batch import TokenScores
 from harness.train.objective.micro_batches import TokenLimit
 
 
-class OwnValues(Protocol):
+class OwnTokenValues(Protocol):
     """Returns one tensor per conversation, with a value for each of its own tokens."""
 
     def __call__(
@@ -43,7 +43,7 @@ class OwnValues(Protocol):
         ...
 
 
-def of_conversations(measure: Callable[[Tensor, Tensor, float], Tensor]) -> OwnValues:
+def of_conversations(measure: Callable[[Tensor, Tensor, float], Tensor]) -> OwnTokenValues:
     """Turn a function of (logits, drawn tokens, temperature) into one of conversations."""
 
     @torch.no_grad()
@@ -87,7 +87,7 @@ def _scores(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
     log_p = log_distribution(logits, temperature)
     entropy = entropies(log_p)
     at_one = entropy if temperature == 1 else entropies(log_distribution(logits, 1.0))
-    return torch.stack((drawn(log_p, tokens), entropy, at_one), dim=1)
+    return torch.stack((drawn_entries(log_p, tokens), entropy, at_one), dim=1)
 
 
 def own_scores(
@@ -96,9 +96,9 @@ def own_scores(
     own: Sequence[Sequence[bool]],
     temperature: float,
     limit: TokenLimit | None = None,
-) -> list[Scored]:
+) -> list[TokenScores]:
     """Return the loss's measures of each conversation's own tokens, under the current weights."""
-    return [Scored(*row.T) for row in _scores(model, ids, own, temperature, limit)]
+    return [TokenScores(*row.T) for row in _scores(model, ids, own, temperature, limit)]
 
 
 def mismatched_ratios(
@@ -185,8 +185,8 @@ def _of_part(
     The states are moved to the CPU, since those of a batch may not fit besides weights and
     optimiser.
     """
-    x = padded(ids, fill=0).to(model.device)
-    mask = padded(own, fill=0).bool().to(model.device)
+    x = pad_rows(ids, fill=0).to(model.device)
+    mask = pad_rows(own, fill=0).bool().to(model.device)
     states = own_states(model, x, mask)
     if measure is None:
         return states.cpu()

@@ -52,7 +52,7 @@ def _finite(value: object) -> float:
     raise ValueError(f"{value!r} in the place of a finite number")
 
 
-def advanced(stack: RemedyStack, entropy_nats: float, selection: TokenSelection) -> RemedyStack:
+def advance(stack: RemedyStack, entropy_nats: float, selection: TokenSelection) -> RemedyStack:
     """Return the stack after a step; `entropy_nats`: H before the step's update."""
     stack, bonus = replace(stack, states=selection.states), stack.bonus
     if bonus is None:

@@ -21,7 +21,7 @@ from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.policy_gradient.critic import Critic
-from harness.train.policy_gradient.losses import LossTokens, TokenLoss, clipped
+from harness.train.policy_gradient.losses import LossTokens, TokenLoss, clipped_loss
 from harness.train.policy_gradient.remedy_roles import StepTokens
 from harness.train.policy_gradient.rewards import Rewards
 
@@ -148,7 +148,7 @@ class Algorithm(Options, ABC):
         """Return the loss of each token under the current weights, before division by the
         denominator.
         """
-        return clipped(
+        return clipped_loss(
             tokens.logp, tokens.old_logp, tokens.advantage, config.clip_low, config.clip_high
         )
 

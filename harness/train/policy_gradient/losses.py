@@ -77,7 +77,9 @@ class TokenLoss:
         )
 
 
-def clipped(logp: Array, old_logp: Array, advantage: Array, low: float, high: float) -> TokenLoss:
+def clipped_loss(
+    logp: Array, old_logp: Array, advantage: Array, low: float, high: float
+) -> TokenLoss:
     """Return -min(r A, clip(r, 1 - low, 1 + high) A) of each token, r = exp(logp - old_logp)."""
     xp = namespace(logp)
     ratio = xp.exp(logp - old_logp)
@@ -99,7 +101,7 @@ def imitating(logp: Array, weight: Array) -> TokenLoss:
     return TokenLoss.without_clip(-weight * logp, -weight)
 
 
-def shaped(logp: Array, advantage: Array, shaping: float) -> TokenLoss:
+def shaped_loss(logp: Array, advantage: Array, shaping: float) -> TokenLoss:
     """Return -A p / (p + shaping) of each token, drawn by any policy (arXiv 2506.03106)."""
     xp = namespace(logp)
     p = xp.exp(logp)

@@ -57,7 +57,7 @@ class StepTokens:
     mismatched_ratio: FloatArray | None = None
     """The log-ratio to the start policy of another conversation's replies in the context of each
     conversation, shape (conversations,); None unless the algorithm needs it."""
-    spoken_again: BoolArray | None = None
+    is_refined: BoolArray | None = None
     """Tokens drawn after a critique; None if groups stay as they were drawn."""
     progress: float = 0.0
     """Share of the run's steps before this one: 0 in the first, 1 in the last."""

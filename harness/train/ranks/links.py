@@ -162,7 +162,7 @@ class Links:
                 tensor.copy_(part.view_as(tensor))
 
     def _arrived(self, work: Any) -> None:
-        arrived(work, self._group, self._check, self.timeout_s)
+        wait_for_transfer(work, self._group, self._check, self.timeout_s)
 
 
 class GroupLinks:
@@ -199,7 +199,9 @@ class GroupLinks:
 
     def _all(self, tensor: Tensor) -> list[Tensor]:
         found = [torch.empty_like(tensor) for _ in range(self.size)]
-        arrived(self._group.allgather([found], [tensor]), self._group, self._check, ROUND_S)
+        wait_for_transfer(
+            self._group.allgather([found], [tensor]), self._group, self._check, ROUND_S
+        )
         return found
 
 
@@ -215,7 +217,7 @@ def mates_of(links: Links, size: int) -> GroupLinks | None:
     return links.mates(size)
 
 
-def arrived(work: Any, group: Any, check: Callable[[], None], timeout_s: float) -> None:
+def wait_for_transfer(work: Any, group: Any, check: Callable[[], None], timeout_s: float) -> None:
     """Wait for a transfer; `check` is called meanwhile and may raise. Raises TransferTimeout.
 
     The device's stream waits only for a completed transfer. One that never ended would block later

@@ -21,7 +21,7 @@ from pathlib import Path
 from harness.errors import HarnessError, StoppedError
 from harness.train.ranks import rank_process
 from harness.train.ranks.nodes import JOINED_WITHIN_S, POLL_S, Hello, call
-from harness.train.ranks.place import Place, read
+from harness.train.ranks.place import RankAddress, read
 from harness.train.ranks.worker import connection_of
 from harness.utils import process, safe_text, slurm_step
 from harness.utils.slurm_step import SlurmStep
@@ -39,7 +39,7 @@ def main() -> int:
     process.admit_stops()
     try:
         step = slurm_step.read(arguments.nodes)
-        return help_at(found(arguments.run, step), step.node)
+        return help_at(wait_for_rank_0(arguments.run, step), step.node)
     except HarnessError as error:
         safe_text.say(str(error))
         return error.exit_code
@@ -49,7 +49,7 @@ def main() -> int:
         return StoppedError.exit_code
 
 
-def found(run: Path, step: SlurmStep) -> Place:
+def wait_for_rank_0(run: Path, step: SlurmStep) -> RankAddress:
     """Wait for rank 0 of this step and return the place where it listens.
 
     Raises StoppedError after JOINED_WITHIN_S, or if rank 0's process ends before.
@@ -71,7 +71,7 @@ def found(run: Path, step: SlurmStep) -> Place:
     )
 
 
-def help_at(place: Place, node: int) -> int:
+def help_at(place: RankAddress, node: int) -> int:
     """Carry out rank 0's orders until it sends `end`, and return the exit code."""
     own = call(place, Hello(node))
     for number in process.STOP_SIGNALS:
@@ -101,7 +101,7 @@ def help_at(place: Place, node: int) -> int:
 
 
 def _start(
-    place: Place, node: int, run: str, numbers: tuple[int, ...]
+    place: RankAddress, node: int, run: str, numbers: tuple[int, ...]
 ) -> dict[int, subprocess.Popen[bytes]]:
     """Start this node's ranks, each on its own GPU if the node has leased any."""
     cards = [card for card in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if card]

@@ -22,7 +22,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from harness.errors import StoppedError
-from harness.train.ranks.place import Place, place_file, write
+from harness.train.ranks.place import RankAddress, place_file, write
 from harness.train.ranks.rank_process import Process
 from harness.train.ranks.worker import RankLost, Worker, connection_of
 from harness.utils.slurm_step import SlurmStep
@@ -89,7 +89,7 @@ class Node:
         self._socket.close()
 
 
-class FarProcess(Process):
+class RemoteProcess(Process):
     """A rank's process on another node."""
 
     def __init__(self, node: Node, rank: int) -> None:
@@ -126,7 +126,7 @@ class Nodes:
         self._calls: SimpleQueue[tuple[Hello, socket.socket]] = SimpleQueue()
         self._waiting: dict[tuple[int, str], socket.socket] = {}
         threading.Thread(target=self._accept, daemon=True).start()
-        write(run, Place(step.name, step.master, self._server.getsockname()[1], self._key))
+        write(run, RankAddress(step.name, step.master, self._server.getsockname()[1], self._key))
         self.others: dict[int, Node] = {}
         self.own = ""
         """Address at which the others reach this node."""
@@ -176,11 +176,11 @@ class Nodes:
         other = self.others[node]
         other.send("start", str(self._run), tuple(ranks))
         for rank in ranks:
-            process = FarProcess(other, rank)
+            process = RemoteProcess(other, rank)
             ends = [self._called(rank, purpose, process) for purpose in ("calls", "asks")]
             yield Worker(self._run, rank, of, process, *ends)
 
-    def _called(self, rank: int, purpose: str, process: FarProcess) -> socket.socket:
+    def _called(self, rank: int, purpose: str, process: RemoteProcess) -> socket.socket:
         """Wait for a rank's connection from its helper and return it. Raises RankLost."""
         until = time.monotonic() + JOINED_WITHIN_S
         while (rank, purpose) not in self._waiting:
@@ -204,7 +204,7 @@ class Nodes:
         place_file(self._run).unlink(missing_ok=True)
 
 
-def call(place: Place, hello: Hello) -> socket.socket:
+def call(place: RankAddress, hello: Hello) -> socket.socket:
     """Connect to rank 0, authenticate and send `hello`.
 
     Raises OSError, EOFError or AuthenticationError.

@@ -14,7 +14,7 @@ from harness.utils import slurm_step
 
 
 @dataclass(frozen=True)
-class Place:
+class RankAddress:
     """The address where rank 0 listens, or the fact that it has ended."""
 
     step: str
@@ -32,7 +32,7 @@ def place_file(run: Path) -> Path:
     return run / ".scratch" / "nodes.json"
 
 
-def write(run: Path, place: Place) -> None:
+def write(run: Path, place: RankAddress) -> None:
     """Write `place`, readable by the owner only. Raises StorageError."""
     file = place_file(run)
     with atomic.storage(file):
@@ -40,10 +40,10 @@ def write(run: Path, place: Place) -> None:
         atomic.write_bytes(file, json.dumps(asdict(place)).encode(), mode=0o600)
 
 
-def read(run: Path) -> Place | None:
+def read(run: Path) -> RankAddress | None:
     """Return the file's content; None if there is none or it is from another version."""
     with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
-        return Place(**json.loads(place_file(run).read_text()))
+        return RankAddress(**json.loads(place_file(run).read_text()))
     return None
 
 
@@ -55,4 +55,4 @@ def tell_ended(run: RunFolder, how: str) -> None:
     with contextlib.suppress(HarnessError):
         nodes = run_folder.read_config(run).trainer.nodes
         if nodes > 1:
-            write(run.path, Place(slurm_step.read(nodes).name, ended=how))
+            write(run.path, RankAddress(slurm_step.read(nodes).name, ended=how))

@@ -17,7 +17,7 @@ from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettin
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
 from harness.train.ranks.shards import Shards
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 
 State = dict[str, Any]
 """An optimiser's `state_dict`."""
@@ -26,7 +26,7 @@ State = dict[str, Any]
 class ShardedWeights:
     """The shards of all ranks."""
 
-    def __init__(self, own: Work, links: Links, calls: Calls) -> None:
+    def __init__(self, own: RankWork, links: Links, calls: Calls) -> None:
         """Shard the learner's weights, which all ranks have."""
         self._calls = calls
         calls.ask_others("shard")
@@ -34,7 +34,7 @@ class ShardedWeights:
             self._shards = Shards(own, links)
         calls.take()
 
-    def made(self, make_optimiser: Callable[[Any], Any]) -> Any:
+    def sharded_optimiser(self, make_optimiser: Callable[[Any], Any]) -> Any:
         """Return the optimiser (AdamW) that `make_optimiser` makes for rank 0's shards, with hooks
         for the other ranks.
         """

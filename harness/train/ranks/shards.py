@@ -24,7 +24,7 @@ from harness.policy import huggingface
 from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings
 from harness.train.objective.micro_batches import computes_again
 from harness.train.ranks.links import Links
-from harness.train.ranks.work import Work, rounded_to
+from harness.train.ranks.work import RankWork, rounded_to
 
 MOMENTS = ("exp_avg", "exp_avg_sq")
 """Keys of a weight's moments in AdamW's state."""
@@ -33,14 +33,14 @@ MOMENTS = ("exp_avg", "exp_avg_sq")
 class Shards:
     """A rank's shards. All ranks must call the methods that gather or scatter together."""
 
-    def __init__(self, work: Work, links: Links) -> None:
+    def __init__(self, work: RankWork, links: Links) -> None:
         """Shard the learner's weights, which are the same on all ranks.
 
         The learner has no weights until `gather`. Raises RuntimeError.
         """
         self._work, self._learner = work, work.learner
         mesh, self._dtype = links.world(), rounded_to(work.config.policy, work.learner.device.type)
-        self._judge = None if work.judge is None else Parked(work.judge, mesh, self._dtype)
+        self._judge = None if work.judge is None else ParkedModel(work.judge, mesh, self._dtype)
         self.model = sharded(work.learner, mesh)
         """The model that computes gradients; its parameters are shards."""
         self._parts = dict(self.model.named_parameters())
@@ -64,14 +64,14 @@ class Shards:
         whole = dict(self._learner.named_parameters())
         for name, part in self._parts.items():
             rounded = self._dtype if name in self._linear else None
-            whole[name].data = gathered(part, rounded)
+            whole[name].data = gather_weight(part, rounded)
         if self._judge is not None:
             self._judge.gather()
         self.is_whole = True
 
     def release(self) -> None:
         """Free the learner's and the judge's weights."""
-        emptied(self._learner)
+        empty_weights(self._learner)
         if self._judge is not None:
             self._judge.release()
         self.is_whole = False
@@ -192,7 +192,7 @@ class Shards:
         return [part.grad for part in self._parts.values() if part.grad is not None]
 
 
-class Parked:
+class ParkedModel:
     """A frozen model that is sharded while it is not used."""
 
     def __init__(self, model: Any, mesh: Any, dtype: torch.dtype | None) -> None:
@@ -217,11 +217,11 @@ class Parked:
     def gather(self) -> None:
         """Give the model all weights."""
         for name, parameter in self._model.named_parameters():
-            parameter.data = gathered(self._parts[name])
+            parameter.data = gather_weight(self._parts[name])
 
     def release(self) -> None:
         """Free the model's weights."""
-        emptied(self._model)
+        empty_weights(self._model)
 
 
 def linear_weights(model: Any) -> frozenset[str]:
@@ -237,13 +237,13 @@ def linear_weights(model: Any) -> frozenset[str]:
     return frozenset(linear)
 
 
-def gathered(part: Any, dtype: torch.dtype | None = None) -> Tensor:
+def gather_weight(part: Any, dtype: torch.dtype | None = None) -> Tensor:
     """Return a whole weight from all ranks' shards, rounded before the transfer if `dtype`."""
     whole: Tensor = (part if dtype is None else part.to(dtype)).full_tensor()
     return whole
 
 
-def emptied(model: Any) -> None:
+def empty_weights(model: Any) -> None:
     """Replace a model's weights by a single nan, expanded to their shape."""
     for parameter in model.parameters():
         parameter.data = parameter.data.new_full((1,), math.nan).expand(parameter.shape)

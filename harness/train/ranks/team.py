@@ -15,12 +15,18 @@ from torch import Tensor
 
 from harness.train.engines.turn_group import GroupStopped
 from harness.train.metrics import deaf, evaluate
-from harness.train.metrics.evaluate import Result
+from harness.train.metrics.evaluate import EpisodeResult
 from harness.train.metrics.held_out import Meeting, at_once
-from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, Scored
+from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, TokenScores
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
-from harness.train.ranks.work import Draw, Drawn, Limited, Redraw, Work
+from harness.train.ranks.work import (
+    RankResult,
+    RankWork,
+    RefinementRequest,
+    RolloutRequest,
+    SampledConversations,
+)
 from harness.train.rollout.conversation import shares
 from harness.train.rollout.curriculum import CurriculumState
 
@@ -31,7 +37,9 @@ if TYPE_CHECKING:
 class Team:
     """Rank 0 with its own work and the calls to other ranks."""
 
-    def __init__(self, own: Work, calls: Calls | None = None, links: Links | None = None) -> None:
+    def __init__(
+        self, own: RankWork, calls: Calls | None = None, links: Links | None = None
+    ) -> None:
         """`calls` and `links`: rank 0's; None if there are no other ranks."""
         self.own, self._links, self._met = own, links, False
         self._calls = Calls(()) if calls is None else calls
@@ -76,7 +84,7 @@ class Team:
 
         self.share_weights()
         self._sharded = ShardedWeights(self.own, self._links, self._calls)
-        return self._sharded.made(make_optimiser)
+        return self._sharded.sharded_optimiser(make_optimiser)
 
     def whole(self) -> AbstractContextManager[None]:
         """Return a context in which each rank's learner has all weights, to be read."""
@@ -86,7 +94,7 @@ class Team:
         """Return a context in which rank 0's learner has all weights, to be saved."""
         return nullcontext() if self._sharded is None else self._sharded.exact()
 
-    def clipped(self, most: float) -> float | None:
+    def clip_gradient(self, most: float) -> float | None:
         """Clip a sharded gradient to the norm `most` and return its norm before.
 
         If rank 0 has the whole gradient, do nothing and return None.
@@ -107,24 +115,26 @@ class Team:
 
     def draw(
         self, curriculum: CurriculumState, step: int, attempt: int, groups: Sequence[int]
-    ) -> Drawn:
+    ) -> SampledConversations:
         """Draw the conversations of some groups of a step, group by group."""
         asked = [
-            Draw(curriculum, step, attempt, tuple(groups), own) if own else None
+            RolloutRequest(curriculum, step, attempt, tuple(groups), own) if own else None
             for own in shares(len(groups), self.size)
         ]
         return self._by_all("draw", asked)
 
-    def redraw(self, asked: Redraw) -> Drawn:
+    def redraw(self, asked: RefinementRequest) -> SampledConversations:
         """Draw the continuations of conversations that are refined, in their order."""
         parts = [asked.some(own) if own else None for own in shares(len(asked.keys), self.size)]
         return self._by_all("redraw", parts)
 
-    def _by_all(self, method: str, by_rank: Sequence[Draw | Redraw | None]) -> Drawn:
+    def _by_all(
+        self, method: str, by_rank: Sequence[RolloutRequest | RefinementRequest | None]
+    ) -> SampledConversations:
         """Let every rank draw its part and join the results; a rank with None draws nothing."""
         asked = [None if part is None else (part,) for part in by_rank]
         parts = self._drawn(method, asked, asked[0])
-        return Drawn(
+        return SampledConversations(
             [conversation for part in parts for conversation in part.conversations],
             [trajectory for part in parts for trajectory in part.trajectories],
         )
@@ -186,7 +196,7 @@ class Team:
 
         def meet(
             some: Sequence[Meeting], instead: deaf.Swapped | None, watch: evaluate.Watch | None
-        ) -> Mapping[Meeting, Result]:
+        ) -> Mapping[Meeting, EpisodeResult]:
             parts = [some[rank :: self.size] for rank in range(self.size)]  # all levels in each
             heard = [
                 None if instead is None else {meeting: instead[meeting] for meeting in part}
@@ -195,7 +205,7 @@ class Team:
             asked = [(part, words, each) for part, words in zip(parts, heard, strict=True)]
             seen = None if watch is None else lambda held, _: watch(held * self.size, len(some))
             own = (parts[0], heard[0], each, seen)
-            results = dict[Meeting, Result]()
+            results = dict[Meeting, EpisodeResult]()
             for part in self._drawn("meet", [task if task[0] else None for task in asked], own):
                 results |= part
             return {meeting: results[meeting] for meeting in some}
@@ -244,7 +254,7 @@ class Team:
 
     def _take_limited(self) -> list[Any]:
         """Call `Calls.take`, and adopt the lower limit of a rank on which memory ran out."""
-        taken: list[Limited] = self._calls.take()
+        taken: list[RankResult] = self._calls.take()
         for worker, limited in zip(self._calls.others, taken, strict=True):
             if limited.most is not None:
                 self.own.limit.lower(limited.most, worker.rank)
@@ -269,7 +279,7 @@ def _joined(
     device: torch.device,
 ) -> LossResult:
     """Return the result of a batch from those of its parts, which use the batch's denominator."""
-    scored: dict[int, Scored] = {}
+    scored: dict[int, TokenScores] = {}
     counts = [sum(sum(batch.own[i]) for i in part) for part in parts]
     for part, result in zip(parts, results, strict=True):
         scored |= {i: row.to(device) for i, row in zip(part, result.scored, strict=True)}

@@ -16,7 +16,7 @@ from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey
 from harness.train.engines.engine import Engine
 from harness.train.metrics import deaf, evaluate
-from harness.train.metrics.evaluate import Result
+from harness.train.metrics.evaluate import EpisodeResult
 from harness.train.metrics.held_out import Meeting, TurnDraws
 from harness.train.objective.language_loss import accumulate, accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings
@@ -29,15 +29,15 @@ from harness.train.objective.own_tokens import own_log_probabilities
 from harness.train.rollout.batch import REFINEMENT_STREAM, rng_of, rollout_groups, waves
 from harness.train.rollout.conversation import (
     Conversation,
-    InWaves,
     StartState,
+    WaveSpeakers,
     shares,
     take_over,
 )
-from harness.train.rollout.critiqued_speaker import Begun, CritiquedSpeaker
+from harness.train.rollout.critiqued_speaker import CritiquedPrefix, CritiquedSpeaker
 from harness.train.rollout.curriculum import CurriculumState
 from harness.train.rollout.refinement import GroupUniforms
-from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory, Uniforms
+from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory, TokenUniformSource
 from harness.train.rollout.uniforms import RolloutUniforms
 
 
@@ -54,7 +54,7 @@ def rounded_to(policy: PolicyConfig, device: str) -> torch.dtype | None:
 
 
 @dataclass(frozen=True)
-class Draw:
+class RolloutRequest:
     """A request to draw some of the groups that all ranks draw together."""
 
     curriculum: CurriculumState
@@ -68,7 +68,7 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Redraw:
+class RefinementRequest:
     """A request to continue refined conversations of a step, at most one per group."""
 
     step: int
@@ -78,17 +78,17 @@ class Redraw:
     """The group of each conversation."""
     keys: tuple[ConversationKey, ...]
     starts: tuple[StartState, ...]
-    so_far: tuple[Begun, ...]
+    so_far: tuple[CritiquedPrefix, ...]
 
-    def some(self, own: range) -> Redraw:
+    def some(self, own: range) -> RefinementRequest:
         """Return the request for the conversations at the places `own`."""
         at = slice(own.start, own.stop)
         parts = self.chosen[at], self.keys[at], self.starts[at], self.so_far[at]
-        return Redraw(self.step, self.groups, *parts)
+        return RefinementRequest(self.step, self.groups, *parts)
 
 
 @dataclass(frozen=True)
-class Drawn:
+class SampledConversations:
     """Conversations as texts and as tokens."""
 
     conversations: list[Conversation]
@@ -96,7 +96,7 @@ class Drawn:
 
 
 @dataclass(frozen=True)
-class Limited:
+class RankResult:
     """A rank's result, and its current limit of tokens at once."""
 
     value: Any
@@ -104,7 +104,7 @@ class Limited:
 
 
 @dataclass(frozen=True)
-class Work:
+class RankWork:
     """A rank's models and engine, and the work it does with them.
 
     Results do not depend on the division of work: for each conversation, the numbers of different
@@ -136,7 +136,7 @@ class Work:
         with self.engine.speaking():
             pass
 
-    def draw(self, asked: Draw) -> Drawn:
+    def draw(self, asked: RolloutRequest) -> SampledConversations:
         """Draw the conversations of the groups `asked.own`."""
         size = self.config.algorithm.group_size
         whole, rows = len(asked.groups) * size, range(asked.own.start * size, asked.own.stop * size)
@@ -147,10 +147,14 @@ class Work:
             speakers.append(self._speaker(draws))
         groups = [asked.groups[place] for place in asked.own]
         with self.engine.speaking():
-            conversations = rollout_groups(asked.curriculum, InWaves(speakers), asked.step, groups)
-        return Drawn(conversations, [t for speaker in speakers for t in speaker.trajectories])
+            conversations = rollout_groups(
+                asked.curriculum, WaveSpeakers(speakers), asked.step, groups
+            )
+        return SampledConversations(
+            conversations, [t for speaker in speakers for t in speaker.trajectories]
+        )
 
-    def redraw(self, asked: Redraw) -> Drawn:
+    def redraw(self, asked: RefinementRequest) -> SampledConversations:
         """Draw the continuations of refined conversations, with trajectories of the whole."""
         rng = rng_of(self.config, asked.step, REFINEMENT_STREAM)
         draws = GroupUniforms(rng, asked.groups, asked.chosen)
@@ -160,7 +164,7 @@ class Work:
         users = make(self.config.simulator, self.config.difficulty)
         with self.engine.speaking():
             conversations = take_over(users, speaker, asked.keys, asked.starts)
-        return Drawn(conversations, speaker.trajectories)
+        return SampledConversations(conversations, speaker.trajectories)
 
     def meet(
         self,
@@ -168,7 +172,7 @@ class Work:
         instead: deaf.Swapped | None,
         size: int,
         watch: evaluate.Watch | None = None,
-    ) -> Mapping[Meeting, Result]:
+    ) -> Mapping[Meeting, EpisodeResult]:
         """Return the results of some conversations of an evaluation, `size` at a time; see
         `evaluate.Meet`.
         """
@@ -176,11 +180,11 @@ class Work:
         with self.engine.speaking():
             return meet(some, instead, watch)
 
-    def held_out_speakers(self, held: Sequence[Meeting]) -> InWaves[LanguageSpeaker]:
+    def held_out_speakers(self, held: Sequence[Meeting]) -> WaveSpeakers[LanguageSpeaker]:
         """Return the speakers of some held-out conversations, one for each wave."""
         parts = self._parts(len(held))
         draws = [TurnDraws(self.config, held[part.start : part.stop]) for part in parts]
-        return InWaves([self._speaker(drawn) for drawn in draws])
+        return WaveSpeakers([self._speaker(drawn) for drawn in draws])
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
         """Compute the loss over a batch, with its gradient in the learner's `grad`."""
@@ -217,5 +221,5 @@ class Work:
         """Return the ranges of `count` conversations, one per wave."""
         return shares(count, waves(self.config, count, self.engine.together))
 
-    def _speaker(self, draws: Uniforms) -> LanguageSpeaker:
+    def _speaker(self, draws: TokenUniformSource) -> LanguageSpeaker:
         return LanguageSpeaker(self.engine, self.chat, self.config.policy, draws, self.judge)

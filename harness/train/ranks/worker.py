@@ -41,7 +41,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Answer:
+class CallResult:
     """The result of a call."""
 
     value: Any = None
@@ -105,7 +105,7 @@ class Worker:
         try:
             self._connection.send_bytes(pickle.dumps(call))
         except OSError as error:
-            raise self.lost() from error
+            raise self.lost_error() from error
 
     def receive(self, check: Callable[[], None] = lambda: None) -> Any:
         """Wait for the value of the last call; `check` is called meanwhile and may raise.
@@ -117,9 +117,9 @@ class Worker:
             while not self._connection.poll(WAITING_S):
                 self.waiting()
                 check()
-            answer: Answer = pickle.loads(self._connection.recv_bytes())
+            answer: CallResult = pickle.loads(self._connection.recv_bytes())
         except (EOFError, OSError) as error:
-            raise self.lost() from error
+            raise self.lost_error() from error
         self.cpu_s = answer.cpu_s
         if answer.error is not None:
             raise type(answer.error)(f"{answer.error} ({self.name})")
@@ -139,7 +139,7 @@ class Worker:
                 self.receive()
             except Exception as error:
                 return error
-        return self.lost()
+        return self.lost_error()
 
     @property
     def exit_code(self) -> int | None:
@@ -156,13 +156,13 @@ class Worker:
     def check_alive(self) -> None:
         """Raise RankLost if the process has ended."""
         if self.exit_code is not None:
-            raise self.lost()
+            raise self.lost_error()
 
     def lost_touch(self, ranks: str) -> RankLost:
         """Return the error for `ranks` that run but do not take part in a transfer."""
         return self._ended(f"{ranks} taking no part in a transfer")
 
-    def lost(self) -> RankLost:
+    def lost_error(self) -> RankLost:
         """Return the error for the end of this rank's process."""
         self._process.wait(ENDS_WITHIN_S)
         return self._ended(f"rank {self.rank} of {self._of} {self._process.how_ended()}")
@@ -224,15 +224,15 @@ def serve(
                 os._exit(answer.exit_code)
 
 
-def _answer(rank: object, call: Call, explained: Explained) -> Answer:
+def _answer(rank: object, call: Call, explained: Explained) -> CallResult:
     try:
         value = getattr(rank, call.method)(*call.arguments)
-        return Answer(value, cpu_s=time.process_time())
+        return CallResult(value, cpu_s=time.process_time())
     except Exception as error:
         ours = error if isinstance(error, HarnessError) else explained(error)
         if ours is not None:
-            return Answer(error=ours, exit_code=ours.exit_code, cpu_s=time.process_time())
+            return CallResult(error=ours, exit_code=ours.exit_code, cpu_s=time.process_time())
         what = " ".join(f"{type(error).__name__}: {error}".split())
         bug = f"{what}\n{traceback.format_exc()}"
         code = StoppedError.exit_code if isinstance(error, RuntimeError) else 1  # a rank is gone
-        return Answer(bug=bug, exit_code=code, cpu_s=time.process_time())
+        return CallResult(bug=bug, exit_code=code, cpu_s=time.process_time())

@@ -18,7 +18,7 @@ from harness.config.ranges import Between
 from harness.errors import ConfigError
 from harness.train.policy_gradient.adaptive import start_entropy
 from harness.train.policy_gradient.arrays import Array
-from harness.train.policy_gradient.losses import TokenLoss, clipped
+from harness.train.policy_gradient.losses import TokenLoss, clipped_loss
 from harness.train.policy_gradient.remedy_roles import Adaptive, Ratio, State, StepTokens
 
 
@@ -60,7 +60,7 @@ class Adapo(Adaptive, Ratio):
         return replace(self, clip_high=state["clip_high"])
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
-        return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)
+        return clipped_loss(logp, old_logp, advantage, self.clip_low, self.clip_high)
 
 
 REMEDY = Adapo

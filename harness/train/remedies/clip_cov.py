@@ -19,7 +19,7 @@ from harness.config.ranges import Between
 from harness.errors import ConfigError
 from harness.train.policy_gradient.advantages import token_covariances
 from harness.train.policy_gradient.arrays import Array
-from harness.train.policy_gradient.losses import TokenLoss, clipped
+from harness.train.policy_gradient.losses import TokenLoss, clipped_loss
 from harness.train.policy_gradient.remedy_roles import Ratio, StepTokens, Weight, Weights
 
 
@@ -50,7 +50,7 @@ class ClipCov(Weight, Ratio):
         """Return None, since Clip-Cov also acts with one update per batch."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
-        return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)
+        return clipped_loss(logp, old_logp, advantage, self.clip_low, self.clip_high)
 
     def weigh(self, step: StepTokens) -> Weights:
         spread = float(step.advantage.std())

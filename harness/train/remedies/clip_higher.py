@@ -10,7 +10,7 @@ from typing import Annotated
 
 from harness.config.ranges import Between
 from harness.train.policy_gradient.arrays import Array
-from harness.train.policy_gradient.losses import TokenLoss, clipped
+from harness.train.policy_gradient.losses import TokenLoss, clipped_loss
 from harness.train.policy_gradient.remedy_roles import Ratio
 
 
@@ -24,7 +24,7 @@ class ClipHigher(Ratio):
     """Upper clip bound of the ratio: 1 + clip_high."""
 
     def surrogate(self, logp: Array, old_logp: Array, advantage: Array) -> TokenLoss:
-        return clipped(logp, old_logp, advantage, self.clip_low, self.clip_high)
+        return clipped_loss(logp, old_logp, advantage, self.clip_low, self.clip_high)
 
 
 REMEDY = ClipHigher

@@ -11,7 +11,7 @@ from harness.config.run import DifficultyConfig, RunConfig
 from harness.simulator.factory import make, temperament_of
 from harness.simulator.protocol import (
     ConversationKey,
-    Owned,
+    IndexedState,
     SupporterReply,
     UserSimulator,
     UserTurn,
@@ -20,9 +20,9 @@ from harness.simulator.protocol import (
 from harness.train.policy_gradient.advantages import group_stds
 from harness.train.policy_gradient.losses import BoolArray
 from harness.train.rollout.conversation import (
+    ContinuingSpeaker,
     Conversation,
-    InWaves,
-    Successor,
+    WaveSpeakers,
     rollout,
     take_over,
 )
@@ -83,7 +83,7 @@ def rng_of(config: RunConfig, step: int, stream: int, wave: int = 0) -> np.rando
 
 def rollout_groups(
     state: CurriculumState,
-    speaker: Successor | InWaves[Successor],
+    speaker: ContinuingSpeaker | WaveSpeakers[ContinuingSpeaker],
     step: int,
     groups: Sequence[int] | None = None,
     temperament: str | None = None,
@@ -119,7 +119,7 @@ def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulat
     simulators = [make(config.simulator, level) for level in distinct]
     if len(distinct) == 1:
         return simulators[0]
-    return SideBySide(simulators, [distinct.index(level) for level in levels])
+    return MixedSimulator(simulators, [distinct.index(level) for level in levels])
 
 
 def _labelled(
@@ -176,7 +176,7 @@ def fill(rollout_once: RolloutOnce, config: RunConfig, most_tries: int) -> Fille
     return FilledBatch(conversations, source, drawn)
 
 
-class SideBySide:
+class MixedSimulator:
     """Several simulators as one, so that conversations at different levels share a batch.
 
     Conversation i belongs to simulator `owners[i]`, which the state of each turn records.
@@ -223,4 +223,4 @@ class SideBySide:
 
 
 def _owned(number: int, turn: UserTurn) -> UserTurn:
-    return turn.with_state(Owned(number, turn.state))
+    return turn.with_state(IndexedState(number, turn.state))

@@ -125,7 +125,7 @@ def begin_reply(
     return ready(speaker.speak(live, heard))
 
 
-class Successor(Speaker, Protocol):
+class ContinuingSpeaker(Speaker, Protocol):
     """A policy that can continue conversations begun by another."""
 
     def take_over(self, starts: Sequence[StartState]) -> None:
@@ -137,7 +137,7 @@ S = TypeVar("S", bound=Speaker, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class InWaves(Generic[S]):
+class WaveSpeakers(Generic[S]):
     """Speakers that share a batch, each with a fixed range of its conversations.
 
     The ranges are fixed so that replies do not depend on how long a user takes.
@@ -157,11 +157,11 @@ def shares(count: int, waves: int) -> list[range]:
 
 def rollout(
     simulator: UserSimulator,
-    speaker: Speaker | InWaves[Speaker],
+    speaker: Speaker | WaveSpeakers[Speaker],
     keys: Sequence[ConversationKey],
 ) -> list[Conversation]:
     """Run one conversation per key to its end."""
-    speakers = speaker if isinstance(speaker, InWaves) else InWaves([speaker])
+    speakers = speaker if isinstance(speaker, WaveSpeakers) else WaveSpeakers([speaker])
     openings = simulator.open(keys)
     waves = []
     for one, mine in zip(speakers.speakers, speakers.shares(len(keys)), strict=True):
@@ -172,12 +172,12 @@ def rollout(
 
 def take_over(
     simulator: UserSimulator,
-    speaker: Successor | InWaves[Successor],
+    speaker: ContinuingSpeaker | WaveSpeakers[ContinuingSpeaker],
     keys: Sequence[ConversationKey],
     starts: Sequence[StartState],
 ) -> list[Conversation]:
     """Continue from `starts` to the end, one conversation per key, with new random numbers."""
-    speakers = speaker if isinstance(speaker, InWaves) else InWaves([speaker])
+    speakers = speaker if isinstance(speaker, WaveSpeakers) else WaveSpeakers([speaker])
     openings = [_rekeyed(start.last_turn, key) for start, key in zip(starts, keys, strict=True)]
     waves = []
     for one, mine in zip(speakers.speakers, speakers.shares(len(keys)), strict=True):

@@ -11,7 +11,7 @@ from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class CritiquedPrefix:
     """A conversation in tokens up to a reply that is drawn again."""
 
     trajectory: TokenTrajectory
@@ -20,20 +20,21 @@ class Begun:
     """Whether those words are the user's first."""
     replies: int
     """Number of the policy's own replies so far."""
-    told: str
-    """The critique, appended to the user's last words for that reply only; may be empty."""
+    critique: str
+    """Appended to the user's last words for that reply only; may be empty."""
 
 
-def begun(
-    trajectory: TokenTrajectory, chat: Chat, heard: str, reply: int, is_opening: bool, told: str
-) -> Begun:
+def critiqued_prefix(
+    trajectory: TokenTrajectory, chat: Chat, heard: str, reply: int, is_opening: bool, critique: str
+) -> CritiquedPrefix:
     """Return the conversation of `trajectory` before reply number `reply`, from 0.
 
-    `heard`: the user's last words before that reply; `told`: the critique.
+    `heard`: the user's last words before that reply; `critique`: see
+    `CritiquedPrefix`.
     """
     frame = chat.opening if is_opening else chat.following
     place = trajectory.row.turn.index(reply + 1) - len(frame(heard))
-    return Begun(trajectory.until(place), is_opening, reply, told)
+    return CritiquedPrefix(trajectory.until(place), is_opening, reply, critique)
 
 
 class CritiquedSpeaker(LanguageSpeaker):
@@ -43,9 +44,9 @@ class CritiquedSpeaker(LanguageSpeaker):
     sampler is rewound to before it when the next reply is drawn.
     """
 
-    _so_far: Sequence[Begun] = ()
+    _so_far: Sequence[CritiquedPrefix] = ()
 
-    def go_on_from(self, so_far: Sequence[Begun]) -> None:
+    def go_on_from(self, so_far: Sequence[CritiquedPrefix]) -> None:
         """Set the conversations that the next `begin` continues, in order."""
         self._so_far = so_far
 
@@ -65,7 +66,7 @@ class CritiquedSpeaker(LanguageSpeaker):
         pairs = zip(live, heard, strict=True)
         return [self._framed_first(self._so_far[i], text) for i, text in pairs]
 
-    def _framed_first(self, so_far: Begun, text: str) -> list[int]:
+    def _framed_first(self, so_far: CritiquedPrefix, text: str) -> list[int]:
         return self._chat.opening(text) if so_far.is_opening else self._chat.following(text)
 
     def _sampler_reads(
@@ -74,12 +75,12 @@ class CritiquedSpeaker(LanguageSpeaker):
         if self._turn == 1:
             some = [self._so_far[i] for i in live]
             told = [
-                self._framed_first(one, text + one.told)
+                self._framed_first(one, text + one.critique)
                 for one, text in zip(some, heard, strict=True)
             ]
             ids = self._after_all(live, told)
             self._told = {
-                i: read for i, read in zip(live, ids, strict=True) if self._so_far[i].told
+                i: read for i, read in zip(live, ids, strict=True) if self._so_far[i].critique
             }
         if self._turn == 2 and self._told:
             ids = self._untold(live, ids)

@@ -76,7 +76,7 @@ def most_costly(conversation: Conversation) -> int | None:
     return changes.index(least) if least < 0 else None
 
 
-def blamed(
+def discouraged_strategies(
     critique: str, conversation: Conversation, reply: int, played: Sequence[str]
 ) -> frozenset[str]:
     """Return the strategies that a critique of reply number `reply` discourages.
@@ -103,13 +103,13 @@ def blamed(
 def worst_part(conversation: Conversation, reply: int) -> str | None:
     """Return the part of a reply's account that lowered the mood most; None if none did."""
     turns = [conversation.opening, *(e.answer for e in conversation.exchanges)]
-    effects = account.moved_by(turns[reply], turns[reply + 1]).effects
+    effects = account.emotion_causes(turns[reply], turns[reply + 1]).effects
     parts = {part: effects.get(part, 0.0) for part in OF_THE_REPLY}
     worst = min(parts, key=lambda part: parts[part])
     return worst if parts[worst] < 0 else None
 
 
-def told(
+def critique_text(
     critique: str, conversation: Conversation, reply: int, played: Sequence[str], in_english: bool
 ) -> str:
     """Return the text of the critique, to append to the user's turn before reply number `reply`.

@@ -83,7 +83,7 @@ def group_tasks(state: CurriculumState, step: int) -> list[GroupTask]:
     return [GroupTask(state.ladder[_rung(state, step, group)]) for group in groups]
 
 
-def advanced(state: CurriculumState, conversations: Sequence[Conversation]) -> CurriculumState:
+def advance(state: CurriculumState, conversations: Sequence[Conversation]) -> CurriculumState:
     """Return the state after a step: AdaRFT's update of the target difficulty (arXiv 2504.05520).
 
     T <- clip(T + rate tanh(sensitivity (R - target)), 0, 100), where R is the mean reported final

@@ -24,7 +24,7 @@ NOT_REFINED: dict[str, float | None] = dict.fromkeys(
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutPoint:
     """The point from which a conversation is continued anew."""
 
     conversation: int
@@ -40,7 +40,7 @@ def cuts_of(
     rewards: FloatArray,
     played: Sequence[Sequence[str]],
     group_size: int,
-) -> list[Cut]:
+) -> list[CutPoint]:
     """Return the cut of the worst conversation of each group; of several worst, the first.
 
     `played`: the strategy of each reply of each conversation. A group has no cut if it has no
@@ -54,12 +54,12 @@ def cuts_of(
         worst = first + int(np.nanargmin(mine))
         reply = critiques.most_costly(conversations[worst])
         if reply is not None:
-            cuts.append(Cut(worst, reply, tuple(played[worst][: reply + 1])))
+            cuts.append(CutPoint(worst, reply, tuple(played[worst][: reply + 1])))
     return cuts
 
 
 def begin_again(
-    conversations: Sequence[Conversation], cuts: Sequence[Cut], group_size: int
+    conversations: Sequence[Conversation], cuts: Sequence[CutPoint], group_size: int
 ) -> tuple[list[ConversationKey], list[StartState]]:
     """Return keys and start states of the continuations.
 
@@ -70,7 +70,7 @@ def begin_again(
     return keys, [c.until(cut.reply) for c, cut in zip(old, cuts, strict=True)]
 
 
-def joined(old: Conversation, cut: Cut, new: Conversation) -> Conversation:
+def join_at_cut(old: Conversation, cut: CutPoint, new: Conversation) -> Conversation:
     """Return the conversation `old` up to the cut, followed by the exchanges of `new`."""
     return replace(old, key=new.key, exchanges=(*old.exchanges[: cut.reply], *new.exchanges))
 
@@ -87,7 +87,7 @@ class GroupUniforms:
 
 
 def metrics(
-    cuts: Sequence[Cut], groups: int, replies: int, before: FloatArray, after: FloatArray
+    cuts: Sequence[CutPoint], groups: int, replies: int, before: FloatArray, after: FloatArray
 ) -> dict[str, float | None]:
     """Return the metrics of a refined batch.
 

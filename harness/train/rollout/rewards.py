@@ -167,7 +167,7 @@ def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float
     return replace(Rewards.of(shared, per_turn, rewards.mix, sums), credit=rewards.credit)
 
 
-def penalised(rewards: Rewards, penalties: FloatArray) -> Rewards:
+def penalise(rewards: Rewards, penalties: FloatArray) -> Rewards:
     """Return the rewards from which advantages are computed when replies are penalised.
 
     `total` stays as it is. `penalties`: shape (conversations, MAX_TURNS), nan without a reply.

@@ -16,10 +16,10 @@ from harness.config.run import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
 from harness.train.engines.engine import Engine, start_weights
-from harness.train.engines.sampler import Reader, SampledTurn
+from harness.train.engines.sampler import CachedModel, SampledTurn
 from harness.train.engines.scoring import (
     TokenRow,
-    drawn,
+    drawn_entries,
     log_distribution,
     log_probabilities,
     surprise_moments,
@@ -47,7 +47,7 @@ class TokenTrajectory:
         return TokenTrajectory(row, self.logp[:own], self.entropy_nats[:own], self.start_logp[:own])
 
 
-class Uniforms(Protocol):
+class TokenUniformSource(Protocol):
     """A source of uniform numbers, such as a numpy generator."""
 
     def random(self, shape: tuple[int, int], /) -> NDArray[np.float64]:
@@ -63,7 +63,7 @@ class LanguageSpeaker:
         engine: Engine,
         chat: Chat,
         policy: PolicyConfig,
-        rng: Uniforms,
+        rng: TokenUniformSource,
         start: Any = None,
     ) -> None:
         """`start`: the frozen start model, which scores replies; None if they are not scored."""
@@ -203,7 +203,7 @@ class StartJudge:
 
     def __init__(self, model: Any, count: int, temperature: float) -> None:
         self._model, self._temperature = model, temperature
-        self._reader = Reader(model, count)
+        self._reader = CachedModel(model, count)
         self._unread: list[list[int]] = [[] for _ in range(count)]
 
     @torch.no_grad()
@@ -254,7 +254,7 @@ class StartJudge:
         for at in self._reader.pieces(states):
             logits = self._reader.logits(states[at])
             log_p = log_distribution(logits, self._temperature)
-            surprise = -drawn(log_p, tokens[at])
+            surprise = -drawn_entries(log_p, tokens[at])
             moments.append(torch.stack((surprise, *surprise_moments(log_p)), dim=1).double())
             del log_p
             at_temperature.append(log_probabilities(logits, tokens[at], self._temperature))

@@ -15,7 +15,7 @@ from harness.train.policy_gradient.losses import BoolArray
 from harness.train.rollout import critiques, refinement
 from harness.train.rollout.batch import REFINEMENT_STREAM, rng_of
 from harness.train.rollout.conversation import Conversation, take_over
-from harness.train.rollout.refinement import Cut, GroupUniforms
+from harness.train.rollout.refinement import CutPoint, GroupUniforms
 from harness.train.rollout.rewards import compute_rewards
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
 
@@ -29,7 +29,7 @@ class RefinedBatch:
 
     conversations: list[Conversation]
     acts: Acts
-    spoken_again: BoolArray | None
+    is_refined: BoolArray | None
     """The mask of acts drawn after a critique, shape (acts,); None if nothing is refined."""
     metrics: dict[str, float | None]
 
@@ -58,13 +58,15 @@ def refine(
         return RefinedBatch(conversations, acts, np.zeros(len(acts.act), bool), none)
     rng = rng_of(config, step, REFINEMENT_STREAM)
     draws = GroupUniforms(rng, groups, [cut.conversation // size for cut in cuts])
-    told = lowered([blamed(critique, conversations, cut) for cut in cuts])
+    told = log_p_changes([discouraged_by_cut(critique, conversations, cut) for cut in cuts])
     speaker = TabularSpeaker(policy, config.policy.temperature, draws, before_turn, told)
     keys, starts = refinement.begin_again(conversations, cuts, size)
     made = take_over(make(config.simulator, config.difficulty), speaker, keys, starts)
     refined = list(conversations)
     for cut, new in zip(cuts, made, strict=True):
-        refined[cut.conversation] = refinement.joined(conversations[cut.conversation], cut, new)
+        refined[cut.conversation] = refinement.join_at_cut(
+            conversations[cut.conversation], cut, new
+        )
     new_acts = speaker.acts()
     after = compute_rewards(refined, config.reward).total
     return RefinedBatch(
@@ -82,18 +84,22 @@ def strategies_played(acts: Acts, conversations: int) -> list[list[str]]:
     return [[STRATEGIES[act] for act in row[:n]] for row, n in zip(table, counts, strict=True)]
 
 
-def blamed(critique: str, conversations: Sequence[Conversation], cut: Cut) -> frozenset[str]:
+def discouraged_by_cut(
+    critique: str, conversations: Sequence[Conversation], cut: CutPoint
+) -> frozenset[str]:
     """Return the strategies that a critique of a cut's reply discourages."""
-    return critiques.blamed(critique, conversations[cut.conversation], cut.reply, cut.played)
+    return critiques.discouraged_strategies(
+        critique, conversations[cut.conversation], cut.reply, cut.played
+    )
 
 
-def lowered(by_cut: Sequence[frozenset[str]]) -> FloatArray:
+def log_p_changes(by_cut: Sequence[frozenset[str]]) -> FloatArray:
     """Return the numbers to add to the log-probabilities, shape (conversations, strategies)."""
     return np.array([[-LOWERED_NATS * (s in names) for s in STRATEGIES] for names in by_cut])
 
 
 def _spliced(
-    acts: Acts, new: Acts, cuts: Sequence[Cut], conversations: int
+    acts: Acts, new: Acts, cuts: Sequence[CutPoint], conversations: int
 ) -> tuple[Acts, BoolArray]:
     """Return the acts before the cuts joined with the new ones, and the mask of the new ones."""
     at = np.full(conversations, np.iinfo(np.int64).max)

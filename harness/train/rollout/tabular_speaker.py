@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from harness.config.run import MAX_TURNS, STRATEGIES
 from harness.policy.grammar import Draw, say, take_up
 from harness.policy.listening import NOTHING, listen, with_message
-from harness.policy.memory import Memory, having_heard, having_played, nothing_heard, part, put
+from harness.policy.memory import (
+    Memory,
+    after_acts,
+    after_messages,
+    empty_memory,
+    replace_conversations,
+    select_conversations,
+)
 from harness.policy.tabular import (
     OBSERVATIONS,
     Observations,
@@ -45,7 +52,7 @@ class Acts:
     """Number of the reply among the policy's own in its conversation, from 0."""
 
 
-class Uniforms(Protocol):
+class ReplyUniformSource(Protocol):
     """A numpy generator, or an object with its method `random`."""
 
     def random(self, shape: tuple[int, int, int], /) -> FloatArray:
@@ -60,7 +67,7 @@ class TabularSpeaker:
         self,
         policy: TabularPolicy,
         temperature: float,
-        rng: Uniforms,
+        rng: ReplyUniformSource,
         before_turn: Callable[[], None] = lambda: None,
         told: FloatArray | None = None,
         slot: IntArray | None = None,
@@ -79,7 +86,7 @@ class TabularSpeaker:
         self._uniform = self._rng.random((count, MAX_TURNS, 1 + WORDING_DRAWS))
         self._known = [NOTHING] * count
         self._said: list[set[str]] = [set() for _ in range(count)]
-        self._memory = nothing_heard(count)
+        self._memory = empty_memory(count)
         self._slots = np.arange(count) % self._policy.slots if self._slot is None else self._slot
         self._log: list[tuple[Observations, IntArray, IntArray]] = []
 
@@ -88,7 +95,9 @@ class TabularSpeaker:
         self._known = [listen(start.heard) for start in starts]
         self._said = [{e.reply.text for e in start.exchanges} for start in starts]
         for number, start in enumerate(starts):
-            self._memory = put(self._memory, np.array([number]), _remembered(start))
+            self._memory = replace_conversations(
+                self._memory, np.array([number]), _remembered(start)
+            )
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Choose a strategy for each conversation in `live` and word it."""
@@ -100,7 +109,7 @@ class TabularSpeaker:
         """Reply as `speak` does, but choose strategies by `heard` and word them by `told`."""
         self._before_turn()
         turn, mine = len(self._log), np.array(live, dtype=np.int64)
-        memory = having_heard(part(self._memory, mine), heard, RECEPTION)
+        memory = after_messages(select_conversations(self._memory, mine), heard, RECEPTION)
         alike = observe(self._policy.observation, memory)
         seen = with_slots(alike, self._slots[mine], self._policy.slots)
         log_p = self._policy.log_probabilities(seen, self._temperature)
@@ -109,7 +118,7 @@ class TabularSpeaker:
         cumulative = np.exp(log_p).cumsum(axis=1)
         drawn = self._uniform[mine, turn, 0] * cumulative[:, -1]
         act = (cumulative <= drawn[:, None]).sum(axis=1)
-        self._memory = put(self._memory, mine, having_played(memory, act))
+        self._memory = replace_conversations(self._memory, mine, after_acts(memory, act))
         self._log.append((seen, act, mine))
         replies = []
         rng = self._uniform[mine, turn, 1:].tolist()
@@ -136,7 +145,7 @@ class TabularSpeaker:
         )
 
 
-def gathered(by_try: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
+def gather_acts(by_try: Sequence[Acts], source: Sequence[tuple[int, int]]) -> Acts:
     """Return the acts of a batch in which conversation n is number `source[n][1]` of
     `by_try[source[n][0]]`.
     """
@@ -167,6 +176,6 @@ def _remembered(start: StartState) -> Memory:
     """
     played = [(e.answer.strategies or ("other",))[-1] for e in start.exchanges]
     if not played:
-        return nothing_heard(1)
+        return empty_memory(1)
     before = recall(start.heard, played[:-1], RECEPTION)
-    return having_played(before, np.array([STRATEGIES.index(played[-1])]))
+    return after_acts(before, np.array([STRATEGIES.index(played[-1])]))

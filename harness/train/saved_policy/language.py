@@ -23,14 +23,14 @@ from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import ConfigError
 from harness.policy import huggingface, merged, tiny
 from harness.policy.chat import Chat
-from harness.train.engines.engine import Engine, Transformers
-from harness.train.engines.scoring import drawn, head_logits, log_distribution, padded
+from harness.train.engines.engine import Engine, TransformersEngine
+from harness.train.engines.scoring import drawn_entries, head_logits, log_distribution, pad_rows
 from harness.train.loop import start as starts
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting
-from harness.train.ranks.work import Work
+from harness.train.ranks.work import RankWork
 from harness.train.rollout.speaker import TokenTrajectory
-from harness.train.saved_policy.policy import Divergence, Held, Turns
+from harness.train.saved_policy.policy import Divergence, HeldOutConversation, Turns
 
 SEED = 20_260_303
 """Seed of the draws for replies, which no run uses."""
@@ -44,7 +44,7 @@ class SavedModel:
     """A language model with fixed weights, as its own engine whatever engine its run used."""
 
     config: RunConfig
-    work: Work
+    work: RankWork
 
     @classmethod
     def of(cls, config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedModel:
@@ -63,8 +63,8 @@ class SavedModel:
             if not config.policy.lora_rank:  # both may not fit into memory
                 models, learner = replace(models, learner=None), None
             learner = _trained(config.policy, learner, weights, device)
-        engine = Transformers(learner)
-        return cls(config, Work(config, learner, models.judge, models.chat, engine))
+        engine = TransformersEngine(learner)
+        return cls(config, RankWork(config, learner, models.judge, models.chat, engine))
 
     @cached_property
     def words(self) -> ModelWords:
@@ -75,11 +75,11 @@ class SavedModel:
         with torch.no_grad(), self.work.awake():
             yield
 
-    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[HeldOutConversation]:
         speakers = self.work.held_out_speakers(some)
         conversations = users.meet(some, speakers)
         moved = [_moved(t) for speaker in speakers.speakers for t in speaker.trajectories]
-        return [Held(*one) for one in zip(some, conversations, moved, strict=True)]
+        return [HeldOutConversation(*one) for one in zip(some, conversations, moved, strict=True)]
 
 
 def _here(config: RunConfig) -> RunConfig:
@@ -96,7 +96,7 @@ def _trained(policy: PolicyConfig, learner: Any, saved: Path, device: str) -> An
     if policy.kind == "tiny":
         return tiny.load_model(saved, device)
     if policy.lora_rank:
-        merged.put(learner, saved)
+        merged.load_adapters(learner, saved)
         return learner
     return huggingface.load_model(policy, saved, device)
 
@@ -141,7 +141,7 @@ class ModelWords:
         states, rows = self._states(self._prompt(turns), ids)
         tokens = torch.tensor([token for option in ids for token in option], device=states.device)
         logits = head_logits(self.model.get_output_embeddings(), states)
-        log_p = drawn(log_distribution(logits, 1.0), tokens)
+        log_p = drawn_entries(log_distribution(logits, 1.0), tokens)
         return [float(part.mean()) for part in torch.split(log_p, rows)]
 
     def _states(
@@ -158,7 +158,7 @@ class ModelWords:
         read = decoder(input_ids=rest, past_key_values=cache, use_cache=True)
         before, cache = read.last_hidden_state[:, -1:], read.past_key_values
         cache.batch_repeat_interleave(len(options))
-        ids = padded(options, fill=0).to(device)
+        ids = pad_rows(options, fill=0).to(device)
         after = decoder(input_ids=ids, past_key_values=cache, use_cache=True).last_hidden_state
         states = torch.cat([before.expand(len(options), -1, -1), after[:, :-1]], dim=1)
         sizes = [len(option) for option in options]

@@ -15,7 +15,7 @@ from harness.train.loop import tabular_state
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting, TableDraws, slots_of
 from harness.train.rollout.tabular_speaker import Acts, TabularSpeaker
-from harness.train.saved_policy.policy import Divergence, Held, SavedPolicy
+from harness.train.saved_policy.policy import Divergence, HeldOutConversation, SavedPolicy
 
 
 def load(config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedPolicy:
@@ -56,12 +56,12 @@ class SavedTabular:
     def speaking(self) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[HeldOutConversation]:
         temperature, slot = self.config.policy.temperature, slots_of(some, self.policy.slots)
         speaker = TabularSpeaker(self.policy, temperature, TableDraws(some), slot=slot)
         conversations = users.meet(some, speaker)
         moved = self._moved(speaker.acts(), len(some))
-        return [Held(*one) for one in zip(some, conversations, moved, strict=True)]
+        return [HeldOutConversation(*one) for one in zip(some, conversations, moved, strict=True)]
 
     def _moved(self, acts: Acts, count: int) -> list[Divergence]:
         temperature = self.config.policy.temperature

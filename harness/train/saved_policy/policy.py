@@ -26,7 +26,7 @@ class Divergence:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldOutConversation:
     """A conversation with a held-out user."""
 
     meeting: Meeting
@@ -75,16 +75,18 @@ class SavedPolicy(Protocol):
         """Return the context in which conversations are held."""
         ...
 
-    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[Held]:
+    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[HeldOutConversation]:
         """Hold some conversations side by side, with the random numbers of an evaluation."""
         ...
 
 
-def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[Held]:
+def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[HeldOutConversation]:
     """Hold every conversation of the evaluation in `saved.config`."""
     every, size, users = meetings(saved.config), at_once(saved.config), HeldOutUsers(saved.config)
-    held: list[Held] = []
-    keeping = kept_replies.kept() if saved.config.simulator.kind == "scripted" else nullcontext()
+    held: list[HeldOutConversation] = []
+    keeping = (
+        kept_replies.reading_cache() if saved.config.simulator.kind == "scripted" else nullcontext()
+    )
     with keeping, saved.speaking():
         for first in range(0, len(every), size):
             if watch is not None:

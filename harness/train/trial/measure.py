@@ -32,11 +32,11 @@ from harness.train.ranks.work import precision
 from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.trial.results import EngineGap, Gpu, PhaseMemory, Precision, Trial
 from harness.train.trial.step import (
-    Clock,
     CudaMeter,
-    Measured,
+    MeasuredPhase,
     Meter,
-    Size,
+    TrialSize,
+    WallClockMeter,
     full_size,
     learn,
     optimiser_of,
@@ -46,7 +46,7 @@ from harness.train.trial.step import (
 from harness.train.warm_start import start_model
 from harness.utils import safe_text
 
-ON_A_CPU = Size(conversations=8, turns=2, turn_tokens=16)
+ON_A_CPU = TrialSize(conversations=8, turns=2, turn_tokens=16)
 """Largest size of a trial without a GPU, so that it takes a minute."""
 COMPARED = 8
 """Number of conversations whose precision and engine gap are measured."""
@@ -54,12 +54,12 @@ FULL_RATE, ADAPTER_RATE = 1e-4, 1e-2
 """Learning rates of the single update, far larger than a run's so that stale weights would show."""
 
 
-def size_on(device: str, config: RunConfig) -> Size:
+def size_on(device: str, config: RunConfig) -> TrialSize:
     """Return the size of a trial on `device`: a run's longest step, or less on a CPU."""
     full = full_size(config)
     if device != "cpu":
         return full
-    return Size(
+    return TrialSize(
         min(full.conversations, ON_A_CPU.conversations),
         min(full.turns, ON_A_CPU.turns),
         min(full.turn_tokens, ON_A_CPU.turn_tokens),
@@ -75,7 +75,7 @@ def measure(config: RunConfig) -> Trial:
         with tempfile.TemporaryDirectory() as scratch:
             return _measure(config, Path(scratch))
     except Exception as error:
-        of_device = device_errors.explained("the trial", error)
+        of_device = device_errors.explain("the trial", error)
         if of_device is None:
             raise
         raise of_device from error
@@ -92,7 +92,7 @@ def _measure(config: RunConfig, scratch: Path) -> Trial:
     optimiser = optimiser_of(config, models, rate)
     before_engine = _allocated(device)
     engine = start.engine_of(config, models, _hung, scratch)
-    meter: Meter = Clock()
+    meter: Meter = WallClockMeter()
     if device == "cuda":
         meter = CudaMeter(_allocated(device) - before_engine)
     try:
@@ -141,7 +141,7 @@ def _gap(
     config: RunConfig,
     models: StartModels,
     engine: Engine,
-    size: Size,
+    size: TrialSize,
     first: tuple[list[TokenTrajectory], Tensor, Tensor],
 ) -> EngineGap:
     """Return the engine's gap before the update, and in a few conversations after it.
@@ -151,7 +151,7 @@ def _gap(
     """
     trajectories, before, stale = first
     few = replace(size, conversations=min(size.conversations, COMPARED), turns=1)
-    woken = Clock().over(lambda: _awake(engine))
+    woken = WallClockMeter().over(lambda: _awake(engine))
     again = rollout(config, models, engine, few)
     return EngineGap(
         engine=engine_choice.chosen(config),
@@ -175,7 +175,7 @@ def _hung(why: str) -> None:
 
 
 def _phases(
-    config: RunConfig, prompt_tokens: int, taken: Sequence[Measured[Any]]
+    config: RunConfig, prompt_tokens: int, taken: Sequence[MeasuredPhase[Any]]
 ) -> tuple[PhaseMemory, ...]:
     """Return the estimated and measured memory of a run's longest step, without vLLM's share.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.train.trial.step import Size
+from harness.train.trial.step import TrialSize
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Trial:
     """cpu or cuda."""
     gpu: Gpu | None
     """None on a CPU."""
-    size: Size
+    size: TrialSize
     precision: Precision
     engine: EngineGap
     phases: tuple[PhaseMemory, ...]

@@ -20,7 +20,7 @@ from harness.train.engines.engine import Engine
 from harness.train.loop.language_batch import TokenBatch, loss_settings
 from harness.train.loop.start import StartModels
 from harness.train.memory import conversation_memory
-from harness.train.metrics.entropy_splits import Planning
+from harness.train.metrics.entropy_splits import PlanningTokens
 from harness.train.objective import micro_batches, remedy_state
 from harness.train.objective.language_loss import accumulate_gradient
 from harness.train.objective.loss_batch import LossBatch, LossResult
@@ -36,7 +36,7 @@ Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
-class Size:
+class TrialSize:
     """The size of a trial's conversations."""
 
     conversations: int
@@ -45,7 +45,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Measured(Generic[Result]):
+class MeasuredPhase(Generic[Result]):
     """The result of a phase with its time and memory."""
 
     value: Result
@@ -57,18 +57,18 @@ class Measured(Generic[Result]):
 class Meter(Protocol):
     """Measures time and, if possible, peak memory of some work."""
 
-    def over(self, work: Callable[[], Result]) -> Measured[Result]:
+    def over(self, work: Callable[[], Result]) -> MeasuredPhase[Result]:
         """Do the work and return its result with the measurements."""
         ...
 
 
-class Clock:
+class WallClockMeter:
     """Measures only time."""
 
-    def over(self, work: Callable[[], Result]) -> Measured[Result]:
+    def over(self, work: Callable[[], Result]) -> MeasuredPhase[Result]:
         began = time.monotonic()
         value = work()
-        return Measured(value, time.monotonic() - began, None)
+        return MeasuredPhase(value, time.monotonic() - began, None)
 
 
 @dataclass(frozen=True)
@@ -79,29 +79,29 @@ class CudaMeter:
     """Bytes to subtract: vLLM's weights and cache. torch counts them even while vLLM sleeps and the
     GPU's memory is free."""
 
-    def over(self, work: Callable[[], Result]) -> Measured[Result]:
+    def over(self, work: Callable[[], Result]) -> MeasuredPhase[Result]:
         torch.cuda.synchronize()
         torch.cuda.reset_peak_memory_stats()
         began = time.monotonic()
         value = work()
         torch.cuda.synchronize()
         spent = time.monotonic() - began
-        return Measured(value, spent, torch.cuda.max_memory_allocated() - self.engine_bytes)
+        return MeasuredPhase(value, spent, torch.cuda.max_memory_allocated() - self.engine_bytes)
 
 
-def full_size(config: RunConfig) -> Size:
+def full_size(config: RunConfig) -> TrialSize:
     """Return the size of a run's longest step."""
     turns = conversation_memory.most_turns(config)
-    return Size(config.trainer.conversations, turns, config.policy.max_turn_tokens)
+    return TrialSize(config.trainer.conversations, turns, config.policy.max_turn_tokens)
 
 
-def trained_size(config: RunConfig, size: Size) -> Size:
+def trained_size(config: RunConfig, size: TrialSize) -> TrialSize:
     """Return the part of `size` that a run learns from; evaluations may have more turns."""
     return replace(size, turns=min(size.turns, config.difficulty.turn_cap))
 
 
 def rollout(
-    config: RunConfig, models: StartModels, engine: Engine, size: Size
+    config: RunConfig, models: StartModels, engine: Engine, size: TrialSize
 ) -> list[TokenTrajectory]:
     """Hold conversations of full length with users who always say the same."""
     policy = replace(config.policy, max_turn_tokens=size.turn_tokens)
@@ -180,7 +180,7 @@ def _batch(
     untouched, rewarded = np.zeros(count, bool), np.ones(count, bool)
     spread = np.ones(count)  # there are no rewards
     batch = TokenBatch(trajectories, advantages, untouched, 0, rewarded, spread)
-    planning = Planning(models.chat)
+    planning = PlanningTokens(models.chat)
     settings = loss_settings(stack, batch, config, STEP, models, planning, limit)
     return LossBatch(
         ids=[t.row.ids for t in trajectories],

@@ -56,7 +56,7 @@ _SYLLABLE = (tuple(_BEGINNINGS.split()), tuple(_MIDDLES.split()), (*_ENDS.split(
 _WORD = re.compile(r"[A-Za-z]+")
 
 
-def retold(
+def retell_dialogue(
     turns: Sequence[str], persona: Persona, rng: np.random.Generator, share: float
 ) -> list[str]:
     """Return the dialogue retold about other matters, or unchanged in 1 - `share` of calls."""

@@ -15,7 +15,7 @@ from harness.policy.chat import Chat
 from harness.policy.grammar import covers, slots
 from harness.simulator.factory import make
 from harness.simulator.protocol import HELD_OUT, TRAIN, ConversationKey
-from harness.train.engines.engine import Transformers
+from harness.train.engines.engine import TransformersEngine
 from harness.train.objective.own_tokens import own_entropies
 from harness.train.rollout.conversation import Conversation, Exchange, rollout
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
@@ -72,7 +72,7 @@ def _rollout(
     for number, users in enumerate(USERS):
         keys = [ConversationKey(SEED, 1_000_000, n, 0, split) for n in range(CONVERSATIONS)]
         rng = np.random.default_rng([SEED, number])
-        speaker = LanguageSpeaker(Transformers(model), chat, policy, rng)
+        speaker = LanguageSpeaker(TransformersEngine(model), chat, policy, rng)
         conversations += rollout(make(SimulatorConfig(), users), speaker, keys)
         trajectories += speaker.trajectories
     return conversations, trajectories

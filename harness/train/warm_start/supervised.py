@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from harness.train.engines.scoring import by_length, log_probabilities, own_logits, padded
+from harness.train.engines.scoring import by_length, log_probabilities, own_logits, pad_rows
 
 SORTED_AT_ONCE = 8
 """Number of batches that are formed together, by sorting their rows by length."""
@@ -103,10 +103,10 @@ def _gradient(
     """Return the summed loss of own tokens, their number, the gradient of the weighted sum over all
     tokens, and the sum of weights.
     """
-    ids = padded([row.ids for row in rows], fill=0)
-    real = padded([[1] * len(row.ids) for row in rows], fill=0).bool()
-    own = padded([row.own for row in rows], fill=0)[:, 1:][real[:, 1:]].bool()
-    weight = padded([row.weight for row in rows], fill=0)[:, 1:][real[:, 1:]]
+    ids = pad_rows([row.ids for row in rows], fill=0)
+    real = pad_rows([[1] * len(row.ids) for row in rows], fill=0).bool()
+    own = pad_rows([row.own for row in rows], fill=0)[:, 1:][real[:, 1:]].bool()
+    weight = pad_rows([row.weight for row in rows], fill=0)[:, 1:][real[:, 1:]]
     losses = -log_probabilities(own_logits(model, ids, real), ids[:, 1:][real[:, 1:]], 1.0)
     return (
         float(losses.detach()[own].sum()),

@@ -17,7 +17,7 @@ from harness.policy.chat import Chat
 from harness.simulator.factory import make
 from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.train.rollout.conversation import Conversation, rollout
-from harness.train.warm_start.retelling import retold
+from harness.train.warm_start.retelling import retell_dialogue
 from harness.train.warm_start.supervised import WeightedRow
 
 USERS = (
@@ -81,7 +81,7 @@ def retell(
     tellings = -(-count // len(conversations))
     told = [c for c in conversations for _ in range(tellings)][:count]
     share = policy.warm_start_retold
-    dialogues = [retold(texts(c), c.opening.state.user.persona, rng, share) for c in told]
+    dialogues = [retell_dialogue(texts(c), c.opening.state.user.persona, rng, share) for c in told]
     if saying_back:
         for turns in dialogues:
             for n in range(1, len(turns), 2):

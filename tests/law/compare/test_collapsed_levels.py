@@ -16,17 +16,17 @@ from harness.law.group_results import Analysis, GroupResult
 from harness.law.results import Identified
 from harness.report.tables import csv_files
 from harness.testing import run_folders, sweeps, synthetic
-from harness.testing.sweeps import Level
-from harness.testing.synthetic import LOW, TRUE_CEILING, Log
+from harness.testing.sweeps import LevelCeilings
+from harness.testing.synthetic import LOW, TRUE_CEILING, SyntheticRun
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
 from tests.present import interval, present
 from tests.report.made_tables import printed
 
 
-def collapsed(ceiling: float, n: int = 600) -> Callable[[int], Log]:
+def collapsed(ceiling: float, n: int = 600) -> Callable[[int], SyntheticRun]:
     """R follows the law of that ceiling until H falls away, and then falls itself."""
 
-    def made(seed: int) -> Log:
+    def made(seed: int) -> SyntheticRun:
         log = synthetic.kink(seed, n, LOW)
         return replace(log, reward=log.reward + ceiling - TRUE_CEILING)
 
@@ -76,7 +76,7 @@ def test_law_csv_and_the_table_show_the_law_before_the_onset(found: Analysis) ->
     assert printed(found).count("before onset") == len(found.runs)
 
 
-def wrong_sign(seed: int) -> Log:
+def wrong_sign(seed: int) -> SyntheticRun:
     return synthetic.wrong_sign(seed, 300, LOW)
 
 
@@ -113,7 +113,7 @@ def test_levels_without_a_law_have_no_ceiling_to_compare(tmp_path: Path) -> None
 def test_a_run_moved_in_memory_is_the_run_that_moved_rewards_make(tmp_path: Path) -> None:
     """What benchmarks/contrasts.py rests on."""
     (base,) = sweeps.runs(tmp_path / "base", lambda seed: synthetic.kink(seed, 300, LOW), [7])
-    moved = sweeps.moved(base, -0.1, "easy", 7)
+    moved = sweeps.shift_rewards(base, -0.1, "easy", 7)
     log = synthetic.kink(7, 300, LOW)
     lines = rows(replace(log, reward=log.reward - 0.1))
     run_folders.write_run(tmp_path / "moved" / "7", lines, seed=7, level="easy")
@@ -135,8 +135,8 @@ def test_three_seeds_of_three_levels_tell_ceilings_apart_that_differ_by_a_tenth(
     known = sweeps.runs(tmp_path, lambda seed: synthetic.lawful(seed, 100, LOW), range(1, 31))
     rng, found = np.random.default_rng(4), []
     for _ in range(16):
-        of_levels = [Level(0.7), Level(0.75), Level(0.8)]
-        groups = sweeps.compared(sweeps.sweep(known, rng, of_levels, seeds=3))
+        of_levels = [LevelCeilings(0.7), LevelCeilings(0.75), LevelCeilings(0.8)]
+        groups = sweeps.compare_levels(sweeps.sweep(known, rng, of_levels, seeds=3))
         found += [
             (abs(one - other), contrast.decision)
             for one, other, contrast in sweeps.of_quantity(groups, "ceiling")

@@ -20,7 +20,7 @@ from harness.law.compare.families import PRIMARY_SHARE
 from harness.report.tables import contrasts
 from harness.report.write import write_results
 from harness.testing import run_folders, synthetic
-from harness.testing.synthetic import LOW, Log
+from harness.testing.synthetic import LOW, SyntheticRun
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
 from tests.present import interval, present
 
@@ -69,7 +69,7 @@ def test_a_steeper_law_over_the_same_range_differs(tmp_path: Path) -> None:
     assert a.margin == pytest.approx(0.2 * 0.3, rel=0.1)
 
 
-def along_a_line(end: float) -> Callable[[int], Log]:
+def along_a_line(end: float) -> Callable[[int], SyntheticRun]:
     """One line of R over H for every level: its slope over exp(H) hangs on the range of H."""
     course = synthetic.exponential(end)
     return lambda seed: synthetic.lawful(seed, 600, LOW, course, follows=lambda h: 1 - 0.5 * h)
@@ -122,7 +122,7 @@ def test_one_seed_decides_nothing_and_says_why(tmp_path: Path) -> None:
 
 
 def test_levels_whose_conversations_fail_unlike_often_are_flagged(tmp_path: Path) -> None:
-    def lines(log: Log) -> list[dict[str, Any]]:
+    def lines(log: SyntheticRun) -> list[dict[str, Any]]:
         return rows(log, **{"sim/failed": 4 if next(count) >= 3 else 0})
 
     count = iter(range(6))
@@ -137,7 +137,7 @@ def test_levels_whose_conversations_fail_unlike_often_are_flagged(tmp_path: Path
 def test_runs_whose_remedy_never_acted_are_marked_in_what_they_are_compared_with(
     tmp_path: Path,
 ) -> None:
-    def lines(log: Log) -> list[dict[str, Any]]:
+    def lines(log: SyntheticRun) -> list[dict[str, Any]]:
         return rows(log, **{"remedy/acted": [None, 0.0, 0.01][next(count) // 3]})
 
     count = iter(range(9))
@@ -265,7 +265,7 @@ def test_whatever_the_rows_hold_contrasts_are_json(
     tmp_path: Path, entropy: str, reward: str
 ) -> None:
     steps = np.arange(1.0, 21)
-    line = Log(steps, ODD["line"], 1 - ODD["line"])
+    line = SyntheticRun(steps, ODD["line"], 1 - ODD["line"])
     levels(tmp_path, {"easy": lambda _: line}, seeds=2)
-    levels(tmp_path, {"hard": lambda _: Log(steps, ODD[entropy], ODD[reward])}, seeds=2)
+    levels(tmp_path, {"hard": lambda _: SyntheticRun(steps, ODD[entropy], ODD[reward])}, seeds=2)
     json.dumps(law_json.from_analysis(analyse([tmp_path])), allow_nan=False)

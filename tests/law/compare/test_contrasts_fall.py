@@ -12,7 +12,7 @@ import pytest
 from harness.law.analysis import analyse
 from harness.law.group_results import Analysis, Contrast
 from harness.testing import run_folders
-from harness.testing.synthetic import Log
+from harness.testing.synthetic import SyntheticRun
 from tests.law.compared import COMMON, contrast, law_with, levels, rows
 from tests.present import interval, present
 
@@ -21,10 +21,10 @@ LOGS = {"easy": law_with(0.3, 1.1, end=0.5), "hard": law_with(0.3, 1.1, end=0.05
 
 
 def test_a_deeper_fall_of_h_differs_where_the_frozen_prefixes_show_it_too(tmp_path: Path) -> None:
-    def probed(log: Log) -> list[dict[str, Any]]:
+    def probed(log: SyntheticRun) -> list[dict[str, Any]]:
         return [{**line, "entropy/probe": line["entropy"]} for line in rows(log)]
 
-    def elsewhere(log: Log) -> list[dict[str, Any]]:
+    def elsewhere(log: SyntheticRun) -> list[dict[str, Any]]:
         draw = np.random.default_rng(int(1e9 * log.entropy[0]))
         return [{**line, "entropy/probe": 1 + 0.01 * draw.normal()} for line in rows(log)]
 
@@ -44,7 +44,7 @@ def test_a_deeper_fall_of_h_differs_where_the_frozen_prefixes_show_it_too(tmp_pa
 def test_a_fall_is_of_all_steps_however_seldom_reward_is_evaluated(
     tmp_path: Path, every: int
 ) -> None:
-    def seldom(log: Log) -> list[dict[str, Any]]:
+    def seldom(log: SyntheticRun) -> list[dict[str, Any]]:
         return [
             line if number % every == 0 else {**line, COMMON: None}
             for number, line in enumerate(rows(log))
@@ -58,7 +58,7 @@ def test_a_fall_is_of_all_steps_however_seldom_reward_is_evaluated(
 def test_with_one_seed_the_error_of_its_fall_says_how_many_it_takes_at_least(
     tmp_path: Path,
 ) -> None:
-    def noisy(log: Log) -> list[dict[str, Any]]:
+    def noisy(log: SyntheticRun) -> list[dict[str, Any]]:
         draw = np.random.default_rng(3)
         return [{**line, "entropy": abs(line["entropy"] + draw.normal())} for line in rows(log)]
 

@@ -11,16 +11,16 @@ import pytest
 from harness.law.analysis import analyse
 from harness.report.tables import contrasts
 from harness.testing import run_folders, synthetic
-from harness.testing.synthetic import LOW, Log
+from harness.testing.synthetic import LOW, SyntheticRun
 from tests.law.compared import N, contrast, levels, rows
 from tests.present import interval
 
 
-def falling(seed: int) -> Log:
+def falling(seed: int) -> SyntheticRun:
     return synthetic.kink(seed, N, LOW)
 
 
-def keeping(seed: int) -> Log:
+def keeping(seed: int) -> SyntheticRun:
     return synthetic.lawful(seed, N, LOW, synthetic.exponential(0.5))
 
 
@@ -61,7 +61,7 @@ def test_a_run_that_was_stopped_early_tells_only_of_its_own_part(tmp_path: Path)
 def test_a_collapse_only_on_the_states_visited_is_perhaps_of_contexts(
     tmp_path: Path, collapses_on_probe: bool
 ) -> None:
-    def lines(log: Log) -> list[dict[str, Any]]:
+    def lines(log: SyntheticRun) -> list[dict[str, Any]]:
         kept = synthetic.exponential(0.5)(np.arange(N) / N)
         probe = log.entropy if collapses_on_probe else kept
         return [

@@ -8,7 +8,7 @@ from typing import Any
 from harness.law.analysis import analyse
 from harness.law.group_results import Contrast
 from harness.testing import run_folders, synthetic
-from harness.testing.synthetic import LOW, Log
+from harness.testing.synthetic import LOW, SyntheticRun
 from tests.law.compared import COMMON, contrast, levels
 
 APART = "different scales: each on its own users' reward"
@@ -19,7 +19,7 @@ STEPS = 100
 def of_levels(folder: Path, every: int | None) -> Contrast:
     """The contrast of two levels' ceilings, evaluated in common every so many steps, if at all."""
 
-    def lines(log: Log) -> list[dict[str, Any]]:
+    def lines(log: SyntheticRun) -> list[dict[str, Any]]:
         rows = synthetic.rows(log)
         return rows if every is None else [
             {**row, COMMON: row["reward"] if row["step"] % every == 0 or row["step"] == 1 else None}

@@ -16,13 +16,13 @@ from harness.report.tables import csv_files
 from harness.report.text import explain
 from harness.testing import cells, misfits, run_folders, synthetic
 from harness.testing.misfits import Path as Course
-from harness.testing.synthetic import Log
+from harness.testing.synthetic import SyntheticRun
 from tests.present import present
 
 RUNS = 40
 
 
-def over_forms(log: Log, bounds: tuple[float, float] | None = None) -> CeilingOverForms:
+def over_forms(log: SyntheticRun, bounds: tuple[float, float] | None = None) -> CeilingOverForms:
     fitted = identifiability.fit(cells.points_of(log))
     return present(ceiling.over_forms(fitted, rivals.compare(fitted.points), bounds))
 

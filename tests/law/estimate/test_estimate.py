@@ -13,10 +13,19 @@ from harness.law.estimate.identifiability import Fitted
 from harness.law.io.clean import Points
 from harness.law.results import Identified
 from harness.testing import cells, synthetic
-from harness.testing.synthetic import HIGH, LOW, NONE, TRUE_A, TRUE_B, TRUE_CEILING, Log, Noise
+from harness.testing.synthetic import (
+    HIGH,
+    LOW,
+    NONE,
+    TRUE_A,
+    TRUE_B,
+    TRUE_CEILING,
+    Noise,
+    SyntheticRun,
+)
 
 
-def fit(log: Log) -> Fitted:
+def fit(log: SyntheticRun) -> Fitted:
     return identifiability.fit(Points(log.steps, log.entropy, log.reward))
 
 
@@ -44,7 +53,7 @@ def test_noise_on_h_leaves_no_bias_that_a_longer_run_cannot_shrink() -> None:
         true = synthetic.lawful(seed, 2000, Noise(0.5, 0.0)).entropy
         noise = np.random.default_rng([seed, 1]).normal(size=2000)
         seen = np.maximum(true * (1 + 0.25 * noise), 0.0)
-        line = fit(Log(np.arange(1.0, 2001), seen, synthetic.law(true))).line
+        line = fit(SyntheticRun(np.arange(1.0, 2001), seen, synthetic.law(true))).line
         assert line is not None
         found.append(line.a)
     assert np.mean(found) == pytest.approx(TRUE_A, rel=0.008)
@@ -53,7 +62,7 @@ def test_noise_on_h_leaves_no_bias_that_a_longer_run_cannot_shrink() -> None:
 def test_fast_moves_of_h_that_the_reward_follows_are_no_noise() -> None:
     log = synthetic.lawful(3, 1000, Noise(0.0, 0.0, wander=0.0))
     fast = log.entropy * (1 + 0.4 * np.random.default_rng(3).uniform(-1, 1, 1000))
-    line = fit(Log(log.steps, fast, synthetic.law(fast))).line
+    line = fit(SyntheticRun(log.steps, fast, synthetic.law(fast))).line
     assert line is not None
     assert line.a == pytest.approx(TRUE_A, rel=0.005)
 
@@ -74,10 +83,10 @@ def test_intervals_cover_where_the_textbook_ones_do_not(cell: str) -> None:
     spreads = [f.spread for f in fits if f.spread is not None]
     textbook = [cells.classical(f.points) for f in fits]
     assert len(spreads) == 200
-    assert cells.covered([s.a for s in spreads], TRUE_A) >= 90
-    assert cells.covered([s.ceiling for s in spreads], TRUE_CEILING) >= 90
-    assert cells.covered([a for a, _ in textbook], TRUE_A) < 80
-    assert cells.covered([c for _, c in textbook], TRUE_CEILING) < 85
+    assert cells.coverage_percent([s.a for s in spreads], TRUE_A) >= 90
+    assert cells.coverage_percent([s.ceiling for s in spreads], TRUE_CEILING) >= 90
+    assert cells.coverage_percent([a for a, _ in textbook], TRUE_A) < 80
+    assert cells.coverage_percent([c for _, c in textbook], TRUE_CEILING) < 85
 
 
 def test_least_squares_is_what_curve_fit_finds() -> None:
@@ -149,7 +158,7 @@ def test_spikes_do_not_move_the_estimate_much() -> None:
     reward, entropy = log.reward.copy(), log.entropy.copy()
     reward[rng.choice(1000, 30, replace=False)] -= 0.4
     entropy[rng.choice(1000, 30, replace=False)] *= 3
-    spiked = fit(Log(log.steps, entropy, reward))
+    spiked = fit(SyntheticRun(log.steps, entropy, reward))
     assert clean is not None
     assert spiked.line is not None
     assert spiked.ols is not None
@@ -169,7 +178,7 @@ def test_an_affine_change_of_reward_changes_a_and_b_alike(
 ) -> None:
     log = synthetic.lawful(seed, n, HIGH)
     first = fit(log)
-    second = fit(Log(log.steps, log.entropy, scale * log.reward + shift))
+    second = fit(SyntheticRun(log.steps, log.entropy, scale * log.reward + shift))
     assert first.spread is not None
     assert second.spread is not None
     one, two = first.spread, second.spread

@@ -21,14 +21,14 @@ from harness.law.result_parts import NO_FORECAST, Forecast
 from harness.law.results import Floats
 from harness.testing import run_folders, synthetic
 from harness.testing.cells import points_of
-from harness.testing.synthetic import LOW, NONE, Log
+from harness.testing.synthetic import LOW, NONE, SyntheticRun
 from tests.present import present
 
 RUNS = 40
-Make = Callable[[int], Log]
+Make = Callable[[int], SyntheticRun]
 
 
-def cleaned(log: Log) -> Cleaned:
+def cleaned(log: SyntheticRun) -> Cleaned:
     rows = np.arange(len(log.steps))
     return Cleaned(points_of(log), log.steps, log.entropy, rows, {}, {})
 
@@ -47,7 +47,7 @@ def held(found: list[Forecast]) -> float:
     return float(np.mean([present(f.low) <= present(f.truth) <= present(f.high) for f in found]))
 
 
-def partial(seed: int) -> Log:
+def partial(seed: int) -> SyntheticRun:
     return synthetic.lawful(seed, 600, LOW, synthetic.exponential(0.5))
 
 
@@ -172,7 +172,7 @@ def test_a_constant_reward_or_entropy_is_answered() -> None:
 
 def test_rows_after_the_share_change_nothing_but_what_came() -> None:
     log = synthetic.lawful(1, 400, LOW)
-    spoiled = Log(log.steps, log.entropy.copy(), log.reward.copy())
+    spoiled = SyntheticRun(log.steps, log.entropy.copy(), log.reward.copy())
     spoiled.entropy[250:], spoiled.reward[250:] = 3.0, -5.0
     one, other = (forecast(cleaned(run), 0.5) for run in (log, spoiled))
     for key in ("value", "low", "high", "from_step", "identified", "last_value"):

@@ -88,14 +88,14 @@ def test_no_verdict_turns_on_one_row_in_a_hundred(regime: str, value: float) -> 
     same = []
     for seed in range(RUNS):
         log = cells.REGIMES[regime](seed, 1000, LOW)
-        spoiled = turning.glitched(log, seed, value, burst=seed % 2 == 0)
-        same.append(cells.judged(spoiled).word == cells.judged(log).word)
+        spoiled = turning.add_glitches(log, seed, value, burst=seed % 2 == 0)
+        same.append(cells.judge_run(spoiled).word == cells.judge_run(log).word)
     assert np.mean(same) >= 0.95
 
 
 def test_the_onset_is_found_beneath_them() -> None:
     log = synthetic.kink(3, 300, LOW)
-    spoiled = turning.glitched(log, 3, 15.0, burst=True)
+    spoiled = turning.add_glitches(log, 3, 15.0, burst=True)
     clean, found = (
         onset.course(steps, entropy)
         for steps, entropy in ((log.steps, log.entropy), (spoiled.steps, spoiled.entropy))

@@ -14,15 +14,15 @@ from harness.law.io.clean import Points
 from harness.testing import cells, misfits, synthetic
 from harness.testing.misfits import SCATTERS, STICKY, USUAL
 from harness.testing.promises import CLAIMED, HOLDS
-from harness.testing.synthetic import HIGH, LOW, Log
+from harness.testing.synthetic import HIGH, LOW, SyntheticRun
 
 RUNS = 20
 
 
 def words(
-    path: misfits.Path, reward: misfits.Reward, n: int, scatter: misfits.Scatter
+    path: misfits.Path, reward: misfits.Reward, n: int, scatter: misfits.ScatterNoise
 ) -> list[str]:
-    return [cells.judged(misfits.make(s, n, path, reward, scatter)).word for s in range(RUNS)]
+    return [cells.judge_run(misfits.make(s, n, path, reward, scatter)).word for s in range(RUNS)]
 
 
 @pytest.mark.parametrize("name", misfits.MISFITS)
@@ -44,7 +44,7 @@ def test_a_hundred_rows_tell_a_reward_that_lags_or_goes_by_the_step_alone(name: 
 
 def test_where_entropy_hardly_moves_no_turn_or_break_of_the_reward_denies_the_law() -> None:
     made = [misfits.make(s, 60, misfits.slight, misfits.lawful, STICKY) for s in range(50)]
-    found = [cells.judged(log) for log in made]
+    found = [cells.judge_run(log) for log in made]
     turned = [v for v in found if {"law_break", "reward_falls_while_entropy_falls"} & {*v.reasons}]
     assert turned
     denied = [v for v in found if v.word == "fails"]
@@ -68,7 +68,7 @@ def test_a_law_is_seldom_denied_by_the_test_of_fit(path: str, scatter: str) -> N
         misfits.make(s, 300, misfits.PATHS[path], misfits.lawful, SCATTERS[scatter])
         for s in range(RUNS)
     ]
-    found = [cells.judged(log) for log in made]
+    found = [cells.judge_run(log) for log in made]
     assert sum("misfit" in verdict.reasons for verdict in found) <= 2
 
 
@@ -121,7 +121,7 @@ def test_an_exact_law_and_a_short_run_have_no_misfit() -> None:
     assert misfit.test(short) is None
 
 
-MADE: dict[str, Log] = {
+MADE: dict[str, SyntheticRun] = {
     **{
         name: misfits.make(5, 200, path, reward, USUAL)
         for name, (path, reward) in misfits.MISFITS.items()

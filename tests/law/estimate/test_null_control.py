@@ -16,24 +16,24 @@ from harness.law.estimate.null_control import fall
 from harness.law.group_results import Analysis
 from harness.law.results import RunResult
 from harness.testing import run_folders, synthetic
-from harness.testing.synthetic import Log, Noise
+from harness.testing.synthetic import Noise, SyntheticRun
 
 STILL = Noise(0.5, 0.05, 0.0)
 """H as it is meant, without a wander of its own, seen through noise."""
 
 
-def line(seed: int, end: float, n: int = 200, noise: Noise = STILL) -> Log:
+def line(seed: int, end: float, n: int = 200, noise: Noise = STILL) -> SyntheticRun:
     """H falls in a line from 1 to `end`; R follows the law."""
     return synthetic.lawful(seed, n, noise, lambda u: 1 + (end - 1) * u)
 
 
-def silent(log: Log) -> Log:
+def silent(log: SyntheticRun) -> SyntheticRun:
     """The same H with an R that knows nothing of it."""
     rng = np.random.default_rng(9)
-    return Log(log.steps, log.entropy, 0.3 + 0.01 * rng.normal(size=len(log.steps)))
+    return SyntheticRun(log.steps, log.entropy, 0.3 + 0.01 * rng.normal(size=len(log.steps)))
 
 
-def pair(folder: Path, real: Log, null: Log, **more: Any) -> None:
+def pair(folder: Path, real: SyntheticRun, null: SyntheticRun, **more: Any) -> None:
     run_folders.write_run(folder / "real", synthetic.rows(real), seed=1)
     run_folders.write_run(folder / "null", synthetic.rows(null), null_control=True, **more)
 
@@ -125,7 +125,7 @@ def test_a_run_that_lost_nothing_has_no_share_of_a_loss(tmp_path: Path) -> None:
 
 def test_a_null_stopped_half_way_is_compared_over_that_half(tmp_path: Path) -> None:
     half = line(2, 0.6)
-    cut = Log(half.steps[:100], half.entropy[:100], half.reward[:100])
+    cut = SyntheticRun(half.steps[:100], half.entropy[:100], half.reward[:100])
     pair(tmp_path, line(1, 0.3), cut)
     share = by_name(analyse([tmp_path]))["real"].null_share
     assert share is not None

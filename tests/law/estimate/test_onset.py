@@ -11,22 +11,22 @@ from harness.law.estimate import onset, regime, segments
 from harness.law.io.clean import Points
 from harness.law.results import Onset
 from harness.testing import synthetic
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
 RUNS = 60
 
 
-def find(log: Log) -> Onset | None:
+def find(log: SyntheticRun) -> Onset | None:
     course = onset.course(log.steps, log.entropy)
     assert course is not None
     return onset.find(course, Points(log.steps, log.entropy, log.reward))
 
 
-def kink_flat(seed: int, n: int, noise: Noise) -> Log:
+def kink_flat(seed: int, n: int, noise: Noise) -> SyntheticRun:
     return synthetic.kink(seed, n, noise, post=0.0)
 
 
-def kink_soft(seed: int, n: int, noise: Noise) -> Log:
+def kink_soft(seed: int, n: int, noise: Noise) -> SyntheticRun:
     return synthetic.kink(seed, n, noise, fall=5.0, post=0.0)
 
 
@@ -65,17 +65,17 @@ def test_a_bend_of_the_wander_before_the_fall_is_no_onset() -> None:
     assert abs(at.step - log.onset) < 0.03 * 1500
 
 
-def partial(seed: int, n: int, noise: Noise) -> Log:
+def partial(seed: int, n: int, noise: Noise) -> SyntheticRun:
     return synthetic.lawful(seed, n, noise, synthetic.exponential(0.5))
 
 
-HEALTHY: list[Callable[[int, int, Noise], Log]] = [partial, synthetic.flat, synthetic.hack]
+HEALTHY: list[Callable[[int, int, Noise], SyntheticRun]] = [partial, synthetic.flat, synthetic.hack]
 
 
 @pytest.mark.parametrize("make", HEALTHY)
 @pytest.mark.parametrize(("n", "noise"), [(60, LOW), (300, LOW), (300, HIGH)])
 def test_no_alarm_where_entropy_is_kept(
-    make: Callable[[int, int, Noise], Log], n: int, noise: Noise
+    make: Callable[[int, int, Noise], SyntheticRun], n: int, noise: Noise
 ) -> None:
     alarms = sum(find(make(s, n, noise)) is not None for s in range(RUNS))
     assert alarms <= 0.03 * RUNS
@@ -100,7 +100,7 @@ def first_below(share: float) -> float:
 
 
 @pytest.mark.parametrize("make", [synthetic.explode, synthetic.explode_and_level])
-def test_an_explosion_has_its_own_kind(make: Callable[[int, int, Noise], Log]) -> None:
+def test_an_explosion_has_its_own_kind(make: Callable[[int, int, Noise], SyntheticRun]) -> None:
     logs = [make(s, 300, LOW) for s in range(RUNS)]
     found = [(log, find(log)) for log in logs]
     assert {at.kind for _, at in found if at} == {"explosion"}
@@ -116,7 +116,7 @@ def test_entropy_that_falls_while_reward_rises_was_consumed_and_did_not_collapse
         rising = fall.reward.copy()
         after = fall.steps >= (fall.onset or 0)
         rising[after] += 0.45 * np.linspace(0, 1, after.sum())
-        alarms += find(Log(fall.steps, fall.entropy, rising)) is not None
+        alarms += find(SyntheticRun(fall.steps, fall.entropy, rising)) is not None
     assert alarms <= 0.03 * RUNS
 
 

@@ -17,7 +17,7 @@ from harness.testing.synthetic import HIGH, LOW, Noise
 RUNS = 30
 
 
-def looks(name: str, n: int, noise: Noise) -> list[cells.Look]:
+def looks(name: str, n: int, noise: Noise) -> list[cells.LawOutcome]:
     return [cells.look(cells.REGIMES[name](s, n, noise)) for s in range(RUNS)]
 
 

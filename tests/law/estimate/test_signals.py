@@ -15,13 +15,13 @@ from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.results import Bounded, RunResult
 from harness.testing import run_folders, synthetic
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 from tests.present import present
 
 STILL = Noise(0.5, 0.05, 0.0)
 
 
-def analysed(folder: Path, log: Log, **columns: Any) -> RunResult:
+def analysed(folder: Path, log: SyntheticRun, **columns: Any) -> RunResult:
     """A run of ours with more columns, each a number or one value a row."""
     rows = synthetic.rows(log)
     for name, values in columns.items():
@@ -113,7 +113,7 @@ def test_the_reward_left_at_the_onset_is_what_the_law_had_yet_to_give() -> None:
     assert np.mean(held) >= 0.9
 
 
-def reward_left(log: Log) -> Bounded:
+def reward_left(log: SyntheticRun) -> Bounded:
     points = Points(log.steps, log.entropy, log.reward)
     course = onset.course(log.steps, log.entropy)
     assert course is not None
@@ -181,7 +181,7 @@ def test_the_standard_error_of_h_tells_what_least_squares_keeps_of_a(tmp_path: P
     rng = np.random.default_rng(4)
     steps = np.arange(1.0, 2001)
     h = np.exp(-steps / 700)
-    log = Log(steps, h + 0.08 * rng.normal(size=2000), synthetic.law(h))
+    log = SyntheticRun(steps, h + 0.08 * rng.normal(size=2000), synthetic.law(h))
     run = analysed(tmp_path, log, entropy_se=0.08)
     assert run.reliability_from_se == pytest.approx(0.92, abs=0.04)
     assert run.reliability == pytest.approx(run.reliability_from_se, abs=0.02)

@@ -11,7 +11,7 @@ from harness.law.estimate import forecast
 from harness.law.io.clean import Points
 from harness.testing import cells, synthetic
 from harness.testing.promises import HOLDS
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
 RUNS = 20
 
@@ -50,7 +50,7 @@ def test_an_early_fall_is_validated_where_it_happens() -> None:
 
 @pytest.mark.parametrize(("noise", "share"), [(LOW, 0.95), (HIGH, 0.85)])
 def test_long_lawful_runs_still_hold(noise: Noise, share: float) -> None:
-    words = [cells.judged(synthetic.lawful(s, 1500, noise)).word for s in range(RUNS)]
+    words = [cells.judge_run(synthetic.lawful(s, 1500, noise)).word for s in range(RUNS)]
     assert sum(word in HOLDS for word in words) >= share * RUNS
 
 
@@ -62,7 +62,7 @@ def test_from_1000_steps_on_chance_does_not_hold(seed: int) -> None:
     short = synthetic.random_walk(seed, 300, LOW)
     long = replace(short, steps=1 + (short.steps - 1) * 999 / 299)
     for log, word in ((short, "holds_form_open"), (long, "undetermined")):
-        found = cells.judged(log)
+        found = cells.judge_run(log)
         assert found.skill is not None
         assert found.skill <= 0
         assert found.word == word
@@ -70,7 +70,7 @@ def test_from_1000_steps_on_chance_does_not_hold(seed: int) -> None:
 
 
 def test_skill_is_asked_of_nothing_but_holds() -> None:
-    log: Log = synthetic.wrong_sign(1, 1500, LOW)
-    found = cells.judged(log)
+    log: SyntheticRun = synthetic.wrong_sign(1, 1500, LOW)
+    found = cells.judge_run(log)
     assert found.word == "fails"
     assert "not_validated_out_of_time" not in found.reasons

@@ -13,12 +13,12 @@ from harness.law.estimate import onset, regime
 from harness.law.results import Onset
 from harness.testing import cells, synthetic, turning
 from harness.testing.cells import points_of
-from harness.testing.synthetic import HIGH, LOW, Log, Noise
+from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
 RUNS = 40
 
 
-def find(log: Log) -> Onset | None:
+def find(log: SyntheticRun) -> Onset | None:
     course = onset.course(log.steps, log.entropy)
     assert course is not None
     return onset.find(course, points_of(log))
@@ -27,7 +27,7 @@ def find(log: Log) -> Onset | None:
 @pytest.mark.parametrize("noise", [LOW, HIGH])
 @pytest.mark.parametrize("shape", turning.RISES)
 def test_an_entropy_that_fell_first_explodes_after_its_trough(shape: str, noise: Noise) -> None:
-    runs = [turning.risen(shape, seed, 300, noise) for seed in range(RUNS)]
+    runs = [turning.rising_run(shape, seed, 300, noise) for seed in range(RUNS)]
     found = [(run, at) for run in runs if (at := find(run.log)) is not None]
     assert len(found) >= 0.95 * RUNS
     assert {at.kind for _, at in found} == {"explosion"}
@@ -64,7 +64,7 @@ def test_the_interval_of_a_sharp_fall_is_narrow_and_holds(n: int, width: float) 
 @pytest.mark.parametrize("death", turning.DEATHS)
 @pytest.mark.parametrize(("n", "noise"), [(60, LOW), (300, LOW), (300, HIGH)])
 def test_a_reward_that_dies_does_so_at_its_step(death: str, n: int, noise: Noise) -> None:
-    logs = [turning.died(death, seed, n, noise) for seed in range(RUNS)]
+    logs = [turning.dying_run(death, seed, n, noise) for seed in range(RUNS)]
     right = [regime.reward_died(points_of(log)) == log.onset for log in logs]
     assert np.mean(right) >= 0.9
 
@@ -76,7 +76,7 @@ def test_a_reward_that_only_falls_or_never_rose_is_not_dead(name: str) -> None:
 
 
 def test_a_dead_reward_that_comes_back_or_was_never_alive_is_not_dead() -> None:
-    log = turning.died("0", 1, 300, LOW)
+    log = turning.dying_run("0", 1, 300, LOW)
     back = log.reward.copy()
     back[-3:] = 0.6
     assert regime.reward_died(points_of(replace(log, reward=back))) is None
@@ -88,13 +88,13 @@ def test_a_dead_reward_that_comes_back_or_was_never_alive_is_not_dead() -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([0.125, 0.5, 8.0, 64.0]), st.integers(-8, 8))
 def test_in_any_unit_a_reward_dies_at_one_step(seed: int, scale: float, shift: int) -> None:
-    log = turning.died("0.02 with noise", seed, 120, LOW)
+    log = turning.dying_run("0.02 with noise", seed, 120, LOW)
     other = replace(log, reward=scale * log.reward + shift)
     assert regime.reward_died(points_of(other)) == regime.reward_died(points_of(log))
 
 
 def test_a_verdict_says_that_the_reward_died() -> None:
-    judged = cells.judged(turning.died("0", 2, 300, LOW))
+    judged = cells.judge_run(turning.dying_run("0", 2, 300, LOW))
     assert "reward_died" in judged.reasons
     assert judged.word != "holds"
-    assert "reward_died" not in cells.judged(synthetic.lawful(2, 300, LOW)).reasons
+    assert "reward_died" not in cells.judge_run(synthetic.lawful(2, 300, LOW)).reasons

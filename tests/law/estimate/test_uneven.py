@@ -36,7 +36,7 @@ def test_uneven_steps_become_as_many_even_ones_with_the_series_in_between() -> N
 
 @pytest.mark.parametrize("rows", UNEVEN)
 def test_an_even_course_of_entropy_has_no_fall_where_the_logging_changes(rows: str) -> None:
-    looks = [cells.look(uneven.logged(uneven.spending(s, 1500, LOW), rows)) for s in range(RUNS)]
+    looks = [cells.look(uneven.thin_log(uneven.spending(s, 1500, LOW), rows)) for s in range(RUNS)]
     kinds = [look.onset.kind if look.onset else "none" for look in looks]
     assert kinds.count("terminal_fall") <= 1
     assert kinds.count("budget_spent") >= 0.8 * RUNS
@@ -46,9 +46,9 @@ def test_an_even_course_of_entropy_has_no_fall_where_the_logging_changes(rows: s
 def test_an_exact_course_keeps_its_landmarks_whatever_rows_were_logged() -> None:
     """In a gap they are on the line across it, which lies above an exponential."""
     steps = np.arange(1.0, 1001)
-    log = synthetic.Log(steps, np.exp(-3 * steps / 1000), steps)
+    log = synthetic.SyntheticRun(steps, np.exp(-3 * steps / 1000), steps)
     for rows in UNEVEN[:-1]:
-        some = uneven.logged(log, rows)
+        some = uneven.thin_log(log, rows)
         course = onset.course(some.steps, some.entropy)
         marks = regime.landmarks(course, None, None)
         for percent in (50, 20, 10):
@@ -59,7 +59,7 @@ def test_an_exact_course_keeps_its_landmarks_whatever_rows_were_logged() -> None
 @pytest.mark.parametrize("n", [300, 1500])
 def test_a_hacked_reward_is_seen_where_few_rows_tell_of_its_fall(n: int) -> None:
     logs = [synthetic.hack(s, n, LOW) for s in range(RUNS)]
-    found = [cells.judged(uneven.logged(log, "first tenth, then every 10th")) for log in logs]
+    found = [cells.judge_run(uneven.thin_log(log, "first tenth, then every 10th")) for log in logs]
     assert sum(verdict.word == "fails" for verdict in found) >= 0.9 * RUNS
 
 
@@ -84,8 +84,10 @@ def ramp(seed: int, noise: Noise) -> Points:
     """R rises until step 900 of 1,500; from step 150 on every tenth step is logged."""
     u = np.arange(1500) / 1500
     wobble = 0.05 * synthetic.ar1(np.random.default_rng(seed), 1500, noise.rho)
-    log = synthetic.Log(1500 * u, np.ones(1500), 0.3 + 0.4 * np.minimum(u, 0.6) / 0.6 + wobble)
-    some = uneven.logged(log, "first tenth, then every 10th")
+    log = synthetic.SyntheticRun(
+        1500 * u, np.ones(1500), 0.3 + 0.4 * np.minimum(u, 0.6) / 0.6 + wobble
+    )
+    some = uneven.thin_log(log, "first tenth, then every 10th")
     return Points(some.steps, some.entropy, some.reward)
 
 

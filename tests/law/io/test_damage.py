@@ -181,7 +181,7 @@ def test_two_hundred_thousand_steps(tmp_path: Path) -> None:
     assert result.a.low < synthetic.TRUE_A < result.a.high
 
 
-def _columns(log: synthetic.Log) -> list[tuple[int, float, float]]:
+def _columns(log: synthetic.SyntheticRun) -> list[tuple[int, float, float]]:
     columns = (log.steps.astype(int).tolist(), log.entropy.tolist(), log.reward.tolist())
     return list(zip(*columns, strict=True))
 

@@ -28,12 +28,12 @@ def lawless(folder: Path, name: str, seeds: int) -> None:
         write(folder, name, seed, synthetic.hack(seed, STEPS, LOW))
 
 
-def write(folder: Path, name: str, seed: int, log: synthetic.Log, up: float = 0.0) -> None:
+def write(folder: Path, name: str, seed: int, log: synthetic.SyntheticRun, up: float = 0.0) -> None:
     rows = [{**row, "reward": row["reward"] + up} for row in synthetic.rows(log)]
     run = run_folders.write_run(folder / f"{name}-seed{seed}", rows, seed=seed, level=name)
     run_folders.planned_with(run, "trainer", steps=len(rows))
 
 
-def short(seed: int) -> synthetic.Log:
+def short(seed: int) -> synthetic.SyntheticRun:
     """A lawful run of few steps, where what it is of does not matter."""
     return synthetic.lawful(seed, 20, LOW)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from harness.simulator.second import dynamics
-from harness.simulator.second.appraisal import Appraised, appraise
+from harness.simulator.second.appraisal import SecondAppraisal, appraise
 from harness.simulator.second.reading import read
-from harness.simulator.state import Disclosed, User
+from harness.simulator.state import Disclosures, User
 
 REPLIES = (
     "That sounds so hard, and I am glad that you tell me.",
@@ -19,14 +19,14 @@ REPLIES = (
 )
 
 
-def appraised(text: str, hurt: float, acceptance: str = "reasonable") -> Appraised:
+def appraised(text: str, hurt: float, acceptance: str = "reasonable") -> SecondAppraisal:
     """A reply of which each sentence is as likely cruel as `hurt`, in nats, says."""
     heard = read(text)
     said = tuple(replace(s, judged=replace(s.judged, hurt=hurt)) for s in heard.said)
     level, user = dynamics.ACCEPTANCES[acceptance], User(0, "venting", "passive")
     past = (frozenset({"advise"}), frozenset({"feel_with"}))
     return appraise(
-        replace(heard, said=said), False, user, Disclosed((0,)), past, frozenset(), True, level
+        replace(heard, said=said), False, user, Disclosures((0,)), past, frozenset(), True, level
     )
 
 

@@ -68,7 +68,7 @@ def test_wear_fades_and_spares_annoyance() -> None:
     amounts = [dynamics.wear("ask", (use, *[other] * ago)) for ago in range(4)]
     assert amounts == sorted(amounts, reverse=True)
     assert amounts[0] == pytest.approx(dynamics.WEAR)
-    assert dynamics.worn(-0.5, amounts[0]) == -0.5
+    assert dynamics.worth_after_wear(-0.5, amounts[0]) == -0.5
 
 
 def test_the_threshold_and_the_temperament_move_the_home_mood() -> None:

@@ -26,7 +26,7 @@ def test_users_say_and_feel_what_those_of_their_version_did() -> None:
     digest = hashlib.sha256()
     for level in LEVELS.values():
         for name in ("attentive", "dismissive", "random"):
-            for turns in population.named(level, name, 6, SECOND).turns:
+            for turns in population.converse_with_reference(level, name, 6, SECOND).turns:
                 for turn in turns:
                     shown = (turn.text, turn.emotion, turn.change, turn.ended)
                     digest.update(repr(shown).encode())

@@ -12,8 +12,8 @@ from transformers import Qwen3Model
 
 from harness.config.run import RemedyConfig
 from harness.policy import huggingface
-from harness.testing.live_bytes import Tracked
-from harness.train.engines.engine import Transformers
+from harness.testing.live_bytes import PeakMemory
+from harness.train.engines.engine import TransformersEngine
 from harness.train.engines.scoring import own_states
 from harness.train.loop import start
 from harness.train.loop.language_critic import actions_of
@@ -39,7 +39,7 @@ def test_the_count_of_bytes_is_that_of_the_cpu_allocator() -> None:
     work()  # what a first pass makes and keeps is none of it
     model.zero_grad()
     there = sum(p.nbytes for p in model.parameters()) + sum(b.nbytes for b in model.buffers())
-    counted = Tracked([model], torch.optim.AdamW(model.parameters())).over(work).peak_bytes
+    counted = PeakMemory([model], torch.optim.AdamW(model.parameters())).over(work).peak_bytes
     model.zero_grad()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
         work()
@@ -74,8 +74,8 @@ def test_the_estimate_of_each_phase_is_within_15_percent_of_what_is_allocated(
     given = replace(given, difficulty=replace(given.difficulty, turn_cap=turns))
     models = start.load(given, "cpu")
     optimiser = step.optimiser_of(given, models, 1e-6)
-    meter = Tracked({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
-    engine = Transformers(models.learner)
+    meter = PeakMemory({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
+    engine = TransformersEngine(models.learner)
     size = step.full_size(given)
     drawn = meter.over(lambda: step.rollout(given, models, engine, size))
     shorter = step.rollout(given, models, engine, step.trained_size(given, size))
@@ -94,9 +94,9 @@ def test_what_a_critic_of_tokens_reads_is_within_the_estimate_of_an_update() -> 
     given = config(policy, tokens_at_once=400, conversations=32)
     models = start.load(given, "cpu")
     optimiser = step.optimiser_of(given, models, 1e-6)
-    meter = Tracked({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
+    meter = PeakMemory({id(m): m for m in (models.learner, models.judge)}.values(), optimiser)
     size = step.trained_size(given, step.full_size(given))
-    drawn = step.rollout(given, models, Transformers(models.learner), size)
+    drawn = step.rollout(given, models, TransformersEngine(models.learner), size)
     limit = micro_batches.begin(given.trainer, None)
 
     def read(some: list[TokenTrajectory]) -> int:
@@ -120,8 +120,8 @@ def test_the_entropies_that_a_remedy_needs_are_taken_in_parts_as_the_update_is(
     remedy = RemedyConfig("forking_tokens", {"forking_tokens": {"share": 0.5}})
     given = replace(config(SMALL, tokens_at_once=16), remedy=remedy)
     models = start.load(given, "cpu")
-    size = step.Size(conversations=4, turns=2, turn_tokens=8)
-    talked = step.rollout(given, models, Transformers(models.learner), size)
+    size = step.TrialSize(conversations=4, turns=2, turn_tokens=8)
+    talked = step.rollout(given, models, TransformersEngine(models.learner), size)
     passes, plain = list[tuple[bool, int]](), Qwen3Model.forward
 
     def forward(self: Any, *arguments: Any, **named: Any) -> Any:

@@ -16,7 +16,7 @@ from harness.policy import huggingface
 from harness.train.engines.engine import TurnSampler
 from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.train.engines.scoring import TokenRow
-from harness.train.engines.vllm_engine import Colocated
+from harness.train.engines.vllm_engine import ColocatedEngine
 from harness.train.objective.own_tokens import own_log_probabilities
 
 COUNT, TURNS, LIMIT, END = 32, 3, 12, 3
@@ -66,7 +66,7 @@ def main() -> None:
         for name, weight in adapted.named_parameters():
             if "lora_B" in name:
                 weight.normal_(std=0.05)
-    engine = Colocated(adapted, CONFIG, print)
+    engine = ColocatedEngine(adapted, CONFIG, print)
     with engine.awake():
         ours, _ = rolled_out(Sampler(adapted, COUNT, END, GREEDY), heard)
         theirs, _ = rolled_out(engine.sampler(COUNT, END, GREEDY), heard)

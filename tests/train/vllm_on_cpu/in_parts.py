@@ -13,7 +13,7 @@ import torch
 from harness.config.run import PolicyConfig, RunConfig, TrainerConfig
 from harness.policy import huggingface
 from harness.train.engines.engine import TurnRequest
-from harness.train.engines.vllm_engine import Colocated
+from harness.train.engines.vllm_engine import ColocatedEngine
 from harness.train.ranks.links import Links, Rendezvous
 
 COUNT, LIMIT, END = 8, 12, 3
@@ -44,7 +44,7 @@ def main() -> None:
         links = Links(Rendezvous(folder=folder), rank, size, "cpu", 300.0)
         links.world()
         mates = links.mates(size)
-    engine = Colocated(model, RunConfig(policy=POLICY, trainer=trainer), print, mates)
+    engine = ColocatedEngine(model, RunConfig(policy=POLICY, trainer=trainer), print, mates)
     told: dict[str, Any] = {}
     own = [rank] if size > 1 else [0, 1]
     with engine.awake(), engine.speaking():

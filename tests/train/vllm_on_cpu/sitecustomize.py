@@ -64,10 +64,10 @@ def _talk_over_gloo() -> None:
 
 
 def _have_faults() -> None:
-    from harness.train.engines.vllm_engine import Colocated
+    from harness.train.engines.vllm_engine import ColocatedEngine
 
     if os.environ.get("WEIGHTS_STAY"):
-        _put(Colocated, "_take_weights", _once(Colocated._take_weights))
+        _put(ColocatedEngine, "_take_weights", _once(ColocatedEngine._take_weights))
     if "HANGS_AT_TURN" in os.environ:
         _hang_at(int(os.environ["HANGS_AT_TURN"]))
 

@@ -15,7 +15,7 @@ from harness.simulator.protocol import (
     UserSimulator,
     UserTurn,
 )
-from harness.simulator.scripted.met_again import MetAgain
+from harness.simulator.scripted.held_out_cache import HeldOutCache
 from harness.simulator.scripted.user import ScriptedSimulator
 
 WAYS = (("reflect", "affirm", "question"), ("reflect", "affirm", "suggest"))
@@ -63,7 +63,7 @@ def test_users_in_training_are_not_remembered() -> None:
 
 @pytest.mark.parametrize("cut", [True, False])
 def test_another_reply_in_the_same_words_is_another(cut: bool) -> None:
-    memory, (turn,) = MetAgain(), ScriptedSimulator(DifficultyConfig()).open(KEYS[:1])
+    memory, (turn,) = HeldOutCache(), ScriptedSimulator(DifficultyConfig()).open(KEYS[:1])
     memory.keep_answer(turn.state, SupporterReply("I see.", cut=cut), turn)
     assert memory.answer(turn.state, SupporterReply("I see.", cut=cut)) is turn
     assert memory.answer(turn.state, SupporterReply("I see.", cut=not cut)) is None
@@ -71,7 +71,7 @@ def test_another_reply_in_the_same_words_is_another(cut: bool) -> None:
 
 
 def test_the_answers_used_longest_ago_are_forgotten() -> None:
-    memory, turns = MetAgain(most=2), ScriptedSimulator(DifficultyConfig()).open(KEYS[:3])
+    memory, turns = HeldOutCache(most=2), ScriptedSimulator(DifficultyConfig()).open(KEYS[:3])
     reply = SupporterReply("I see.")
     for turn in turns[:2]:
         memory.keep_answer(turn.state, reply, turn)
@@ -82,7 +82,7 @@ def test_the_answers_used_longest_ago_are_forgotten() -> None:
 
 
 def test_the_openings_met_longest_ago_are_forgotten() -> None:
-    memory, turns = MetAgain(most=2), ScriptedSimulator(DifficultyConfig()).open(KEYS[:3])
+    memory, turns = HeldOutCache(most=2), ScriptedSimulator(DifficultyConfig()).open(KEYS[:3])
     for key, turn in zip(KEYS[:2], turns, strict=False):
         memory.keep_opening(key, turn)
     assert memory.opening(KEYS[0]) is turns[0]
@@ -92,7 +92,7 @@ def test_the_openings_met_longest_ago_are_forgotten() -> None:
 
 def test_no_other_state_is_taken_for_one_that_was_replied_to() -> None:
     """States are told apart by their place in memory, so what is remembered must keep its own."""
-    memory, (turn,) = MetAgain(), ScriptedSimulator(DifficultyConfig()).open(KEYS[:1])
+    memory, (turn,) = HeldOutCache(), ScriptedSimulator(DifficultyConfig()).open(KEYS[:1])
     reply = SupporterReply("I see.")
     memory.keep_answer(replace(turn.state), reply, turn)
     others = [replace(turn.state, emotion=emotion) for emotion in range(50)]

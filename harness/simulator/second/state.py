@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from harness.simulator.protocol import ConversationKey
-from harness.simulator.state import Disclosed, User
+from harness.simulator.state import Disclosures, User
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class SecondState:
     """A second user's memory of one conversation: the immutable value of UserTurn.state."""
 
     key: ConversationKey
@@ -22,7 +22,7 @@ class Memory:
     """Expected mood after the last reply, before noise and clamp; initially the start mood."""
     reported: float
     """Initial emotion plus the reported changes, before clipping to 0-100."""
-    disclosed: Disclosed
+    disclosed: Disclosures
     turn: int = 0
     """Number of replies so far."""
     past: tuple[frozenset[str], ...] = ()

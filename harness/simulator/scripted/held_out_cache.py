@@ -12,16 +12,16 @@ from collections import OrderedDict
 from harness.simulator.protocol import ConversationKey, SupporterReply, UserTurn
 from harness.simulator.state import State
 
-_Met = tuple[int, str, bool, float | None]
+_AnswerKey = tuple[int, str, bool, float | None]
 
 
-class MetAgain:
+class HeldOutCache:
     """An LRU cache of the openings and answers of one simulator's held-out users."""
 
     def __init__(self, most: int = 2048) -> None:
         """`most` is the number of openings, and of answers, to keep; an answer takes about 2 kB."""
         self._openings: OrderedDict[ConversationKey, UserTurn] = OrderedDict()
-        self._answers: OrderedDict[_Met, tuple[State, UserTurn]] = OrderedDict()
+        self._answers: OrderedDict[_AnswerKey, tuple[State, UserTurn]] = OrderedDict()
         self._most = most
 
     def opening(self, key: ConversationKey) -> UserTurn | None:
@@ -53,5 +53,5 @@ class MetAgain:
             self._answers.popitem(last=False)
 
 
-def _met(state: State, reply: SupporterReply) -> _Met:
+def _met(state: State, reply: SupporterReply) -> _AnswerKey:
     return id(state), reply.text, reply.cut, reply.start_z

@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from harness.utils import extensions
 from harness.utils.process import STOP_SIGNALS
-from harness.utils.remembered import Remembered
+from harness.utils.remembered import ValueCache
 
 settings.register_profile("any machine", deadline=None)  # how long an example takes is its load's
 settings.load_profile("any machine")
@@ -68,7 +68,7 @@ def _users_are_met_for_the_first_time() -> Iterator[None]:
     yield
     factory = sys.modules.get("harness.simulator.factory")
     if factory is not None:
-        vars(factory)["_SCRIPTED"] = Remembered(factory.MOST_REMEMBERED)
+        vars(factory)["_SCRIPTED"] = ValueCache(factory.MOST_REMEMBERED)
 
 
 class Install(Protocol):

@@ -51,7 +51,7 @@ def admit(
         f"{simulator.retries + 1} times"
     )
     safe_text.say(requirements.bar())
-    with permission.given(sends):
+    with permission.temporarily_granted(sends):
         client = client_for(simulator)
         try:
             check_endpoint(client)

@@ -106,7 +106,7 @@ def _counted(users_read: Sequence[Profile]) -> str:
 
 
 def _print(lines: Iterator[str]) -> None:
-    from harness.utils.safe_text import visible
+    from harness.utils.safe_text import escape
 
     for line in lines:
-        print(visible(line))
+        print(escape(line))

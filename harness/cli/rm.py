@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.cli.list import status_of
 from harness.errors import ConfigError, DataError
 from harness.records import overview, removal
-from harness.records.overview import Entry
+from harness.records.overview import OverviewEntry
 from harness.records.removal import Removable
 from harness.utils import safe_text, terminal
 
@@ -65,7 +65,7 @@ def _agreed(
             print(_line(f"  {name}: not of this sweep; {_run_described(run)}, {status_of(run)}"))
     for trash in begun:
         print(_line(f"{trash}: its removal was begun"))
-    size = terminal.size_shown(sum(one.size_bytes for one in wanted))
+    size = terminal.format_size(sum(one.size_bytes for one in wanted))
     count = len(wanted) + len(begun)
     which = "this folder" if count == 1 else f"these {count} folders"
     return _is_yes(f"Remove {which}, {size}, for good?") and all(
@@ -90,7 +90,7 @@ def _remove(wanted: Sequence[Removable], begun: Sequence[Path]) -> None:
         except removal.GoneError as error:
             gone.append(error)
             continue
-        size = terminal.size_shown(one.size_bytes)
+        size = terminal.format_size(one.size_bytes)
         print(_line(f"removed {one.path}: {size} freed"), flush=True)
     for earlier in gone[:-1]:
         safe_text.say(str(earlier))
@@ -107,22 +107,22 @@ def _is_whole(path: Path) -> bool:
 def _begun(path: Path) -> list[Path]:
     """Return the leftovers of earlier removals of `path`, or `path` if it is one itself."""
     rests = removal.leftovers(path.parent.resolve())
-    return [rest for rest in rests if path.name in (rest.name, removal.named(rest))]
+    return [rest for rest in rests if path.name in (rest.name, removal.original_name(rest))]
 
 
 def _described(one: Removable) -> str:
     entry = overview.of_sweep(one.path) if one.is_sweep else overview.of_run(one.path)
     kind = entry.kind if one.is_sweep else _run_described(entry)
     note = f", {entry.note}" if entry.note else ""
-    return f"{one.path}: {kind}, {status_of(entry)}, {terminal.size_shown(one.size_bytes)}{note}"
+    return f"{one.path}: {kind}, {status_of(entry)}, {terminal.format_size(one.size_bytes)}{note}"
 
 
-def _run_described(run: Entry) -> str:
+def _run_described(run: OverviewEntry) -> str:
     return f"run, step {run.step}/{run.steps or '?'}"
 
 
 def _line(text: str) -> str:
-    return terminal.wrapped(safe_text.visible(text), terminal.width(sys.stdout), "  ")
+    return terminal.wrap(safe_text.escape(text), terminal.width(sys.stdout), "  ")
 
 
 def _is_yes(question: str) -> bool:

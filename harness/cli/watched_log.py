@@ -41,7 +41,7 @@ NO_ROWS = "metrics.jsonl holds no row"
 
 
 @dataclass(frozen=True)
-class View:
+class LogState:
     """The current state of a log. A value that the log does not have is None."""
 
     run: str
@@ -67,7 +67,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Following:
+class FollowOptions:
     """How logs are followed: the columns to read, and what the files do not state."""
 
     choice: Choice
@@ -77,7 +77,7 @@ class Following:
 
 
 @dataclass
-class _Rows:
+class _MetricRows:
     """The rows of a run's own metrics.jsonl that were read so far."""
 
     read_bytes: int = 0
@@ -121,23 +121,23 @@ def _row(line: bytes) -> tuple[float | None, ...] | None:
     numbers = all(v is None or type(v) in (int, float) for v in kept)
     numbers = numbers and not any(abs(v) >= metric_rows.LARGEST for v in kept if v is not None)
     whole = type(kept[0]) is int and kept[0] > 0
-    return kept if numbers and whole and metric_rows.holds(line) is not False else None
+    return kept if numbers and whole and metric_rows.checksum_matches(line) is not False else None
 
 
 class FollowedLog:
     """A log that is looked at repeatedly."""
 
-    def __init__(self, found: Found, following: Following) -> None:
+    def __init__(self, found: Found, following: FollowOptions) -> None:
         self._found, self._following = found, following
-        self._view = View(found.run)
-        self._rows = _Rows()
+        self._view = LogState(found.run)
+        self._rows = _MetricRows()
         self._next_s = 0.0
         self._size, self._grew_s = -1, time.monotonic()
         self._fitted_rows = 0
         self._fitting_s, self._looks = 0.0, 0
         self._who: Identity | None = None
 
-    def look(self) -> View:
+    def look(self) -> LogState:
         """The log now; as it was at the last look where that is not yet paid for."""
         now = time.monotonic()
         if now >= self._next_s and not self._view.ended:
@@ -148,14 +148,14 @@ class FollowedLog:
             self._looks += 1  # the first one also imports what reads, once in the process
         return self._view
 
-    def _looked(self, now: float) -> View:
+    def _looked(self, now: float) -> LogState:
         if self._found.folder is None:
             return self._of_others(now)
         if self._who is None or self._who.config is None:  # a run keeps its config
             self._who = identity.read(self._found.folder)
         return self._of_run(RunFolder(self._found.folder), self._who)
 
-    def _of_run(self, run: RunFolder, who: Identity) -> View:
+    def _of_run(self, run: RunFolder, who: Identity) -> LogState:
         """Read the status before the rows, so that all rows of a run that has ended are seen."""
         held, state = holder.holder(run) is not None, run_state.of(run)
         status, reason = state.status, run_state.reason_alone(run.path, state.status, state.reason)
@@ -167,7 +167,7 @@ class FollowedLog:
         except OSError:
             return view  # its first row is still to come
         if not grown and not self._rows.by_step:
-            return View(self._found.run, status, reason or NO_ROWS, ended, rule=ruled)
+            return LogState(self._found.run, status, reason or NO_ROWS, ended, rule=ruled)
         if not grown:
             return view
         rows, steps = self._rows, setting(who.config, "trainer", "steps")
@@ -178,7 +178,7 @@ class FollowedLog:
         view = replace(view, uncalibrated=_unmeasured(who))
         return self._judged(view, curve, max(rows.by_step, default=0), self._unit(True, curve), who)
 
-    def _of_others(self, now: float) -> View:
+    def _of_others(self, now: float) -> LogState:
         """Read the log of another program if it has grown."""
         path, following = self._found.metrics, self._following
         if path is None:
@@ -213,7 +213,9 @@ class FollowedLog:
         bounds = self._following.choice.reward_range or ((0.0, 1.0) if ours else None)
         return Unit.seen(curve) if bounds is None else Unit(bounds[1] - bounds[0], bounds[1])
 
-    def _judged(self, view: View, curve: Curve, step: int, unit: Unit, who: Identity) -> View:
+    def _judged(
+        self, view: LogState, curve: Curve, step: int, unit: Unit, who: Identity
+    ) -> LogState:
         view = replace(
             view,
             step=step,

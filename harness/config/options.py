@@ -71,7 +71,7 @@ def canonical(cls: Any, values: Any) -> dict[str, Any]:
     Adds defaults, and converts int to float where the class declares float. Raises ConfigError as
     `build` does.
     """
-    built, notes = build(cls, values), ranges.notes(cls)
+    built, notes = build(cls, values), ranges.annotated_parts(cls)
     return {
         part.name: _widened(getattr(built, part.name), notes[part.name][0])
         for part in dataclasses.fields(cls)
@@ -98,13 +98,15 @@ def plug_in(kind: str, name: str, base: type) -> Any:
             rule = f"must have a default for each option, got none for {part.name}"
             raise ConfigError(f"{where} {rule} of {item!r}")
     try:
-        ranges.notes(item)
+        ranges.annotated_parts(item)
     except Exception as error:  # evaluating an annotation may raise anything
         rule = f"must have annotations that can be evaluated, got {type(error).__name__}: {error}"
         raise ConfigError(f"{where} {rule} in {item!r}") from error
     for key in keys.own_keys(item, item.key()):
         for condition in key.conditions:
-            if condition.selector not in {f"{item.key()}.{n}" for n in ranges.notes(item)}:
+            if condition.selector not in {
+                f"{item.key()}.{n}" for n in ranges.annotated_parts(item)
+            }:
                 rule = "must make an option depend on others of its own alone"
                 got = f"{condition.selector} for {key.field} of {item!r}"
                 raise ConfigError(f"{where} {rule}, got {got}")

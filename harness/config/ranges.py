@@ -201,7 +201,7 @@ def check(prefix: str, part: Any) -> None:
     """
     for name, rule in _rules(part.__class__):
         value = getattr(part, name)
-        if value is not None or notes(part.__class__)[name][0] is Any:
+        if value is not None or annotated_parts(part.__class__)[name][0] is Any:
             rule.check(f"{prefix}.{name}" if prefix else name, value)
 
 
@@ -211,13 +211,13 @@ def _rules(part: Any) -> tuple[tuple[str, Rule], ...]:
     return tuple(
         (field.name, note)
         for field in dataclasses.fields(part)
-        for note in notes(part)[field.name][1:]
+        for note in annotated_parts(part)[field.name][1:]
         if isinstance(note, Rule)
     )
 
 
 @functools.cache
-def notes(part: Any) -> dict[str, tuple[Any, ...]]:
+def annotated_parts(part: Any) -> dict[str, tuple[Any, ...]]:
     """Return field name -> its type, followed by the other parts of its `Annotated`."""
     hints = typing.get_type_hints(part, include_extras=True)
     return {

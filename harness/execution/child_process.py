@@ -59,7 +59,7 @@ def execute(
     try:
         config = run_folder.read_config(run)
         giving_up = lambda: stop_requests.no_new_runs(root) or interrupted()  # noqa: E731
-        with run_lease.held(config, giving_up) as lease:
+        with run_lease.leased(config, giving_up) as lease:
             if stop_requests.no_new_runs(root):
                 return _outcome(run, run_status.read(run.status))
             code = _supervise(run, config, lease, interrupted, granted)
@@ -69,7 +69,9 @@ def execute(
     except HarnessError as error:
         return _give_up(run, str(error), error.exit_code)
     except Exception as error:
-        return _give_up(run, f"{type(error).__name__}: {error}{debug_log.keep(run_dir, error)}", 1)
+        return _give_up(
+            run, f"{type(error).__name__}: {error}{debug_log.log_traceback(run_dir, error)}", 1
+        )
 
 
 def refuse_if_held(run: RunFolder) -> None:

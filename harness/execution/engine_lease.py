@@ -49,7 +49,7 @@ def take(
     locks, places = {url: lock_of(url) for url in urls}, engine_places.shared(config)
     is_told = False
     while not give_up():
-        with atomic.storage(min(locks.values())):
+        with atomic.storage_errors(min(locks.values())):
             taken = _shared(locks, places) if places else _alone(locks)
         if taken is not None:
             return taken
@@ -97,7 +97,7 @@ def lock_of(url: str) -> Path:
     if is_here:
         return user_folders.own_temporary(HERE) / name
     folder = user_folders.cache() / HERE
-    with atomic.storage(folder):
+    with atomic.storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder / name
 

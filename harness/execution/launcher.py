@@ -68,8 +68,8 @@ def execute(
         return
     work = functools.partial(_execute, names, os.getpid(), launcher.is_local, retry_policy, granted)
     with (
-        planner.shipped_alone(),
-        planner.opened(),
+        planner.only_shipped_options(),
+        planner.hydra_initialized(),
         _scratch(root, launcher) as scratch,
         _stored(launcher, runs_at_once, len(dirs)) as chosen,
     ):
@@ -96,7 +96,7 @@ def check(overrides: Sequence[str], configs: Iterable[RunConfig] = ()) -> None:
         slurm.check()
 
 
-def left_in_queue(overrides: Sequence[str], root: Path) -> int:
+def count_queued(overrides: Sequence[str], root: Path) -> int:
     """Return how many jobs of earlier launches of the sweep in `root` are still in a cluster's
     queue. Raises ConfigError as `execute` does, DeviceError if Slurm does not answer.
     """
@@ -132,7 +132,9 @@ def _launcher(overrides: Sequence[str]) -> Launcher:
         user_yaml.check(words, parse)
         composed = planner.plain_config([word.text for word in words])
         keys.check_settings(composed["hydra"])
-        return launcher_settings.chosen(composed["hydra"]["launcher"], planner.installed())
+        return launcher_settings.parse_launcher(
+            composed["hydra"]["launcher"], planner.installed_launchers()
+        )
 
 
 @contextlib.contextmanager
@@ -160,7 +162,7 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> Iterator[str]:
 
 def _node(plugin: str, settings: Mapping[str, Any]) -> DictConfig:
     """Return the plugin's own entry with these settings."""
-    node = OmegaConf.create(planner.installed()[plugin])
+    node = OmegaConf.create(planner.installed_launchers()[plugin])
     for key, value in settings.items():
         OmegaConf.update(node, key, value, force_add=True)
     return node

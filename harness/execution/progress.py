@@ -120,7 +120,7 @@ class RunWatcher:
         return (now - began) / (step - first) * max(self._steps - step, 0)
 
 
-def looks(
+def snapshots(
     watchers: Sequence[RunWatcher], every_s: float, stop: threading.Event
 ) -> Iterator[list[RunView]]:
     """Yield the progress of all runs every `every_s` seconds or, by MOST_SHARE, less often; the
@@ -137,7 +137,7 @@ def looks(
 def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
     """Show a live table, without redirecting stdout, where the caller may print JSON."""
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
-        for views in looks(watchers, LIVE_EVERY_S, stop):
+        for views in snapshots(watchers, LIVE_EVERY_S, stop):
             most = console.height - MARGIN_LINES
             live.update(progress_view.table(views, most, console.width), refresh=True)
 
@@ -147,7 +147,7 @@ def _plain(watchers: Sequence[RunWatcher], console: Console, stop: threading.Eve
     for view in printed:
         if view.status == "running":
             console.print(text(progress_view.line(view)), soft_wrap=True)
-    for views in looks(watchers, PLAIN_EVERY_S, stop):
+    for views in snapshots(watchers, PLAIN_EVERY_S, stop):
         finished = 0
         for index, view in enumerate(views):
             if progress_view.worth_a_line(printed[index], view):

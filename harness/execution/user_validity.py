@@ -104,7 +104,7 @@ def _kept(level: Mapping[str, Any], reader: Reader) -> Any:
     name = f"validity-{difficulty_cards.digest('validity', reader.name, level)}.json"
     make = functools.partial(_measure, DifficultyConfig(**level), reader)
     try:
-        return difficulty_cards.kept(name, make, records.is_measured)
+        return difficulty_cards.read_or_make(name, make, records.is_measured)
     except StorageError:  # cannot be cached; it is measured again next time
         return make()
 
@@ -126,7 +126,7 @@ def keep_admission(
     Raises FolderError, StorageError.
     """
     path = user_folders.cache() / _admission_file(simulator, level)
-    with atomic.storage(path):
+    with atomic.storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_json(path, asdict(validity))
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, norm, t
 
-from harness.probes.over_users import CONFIDENCE, NOT_MEASURED, Estimate, Parts, jackknife
+from harness.probes.over_users import CONFIDENCE, NOT_MEASURED, Parts, ProbeEstimate, jackknife
 
 ROUNDING = 1e-9
 """Tolerance for sums of floating-point numbers at a bound."""
@@ -32,7 +32,7 @@ class _Share:
     """The share without each user, shape (users,)."""
 
 
-def share(parts: Parts, whole: float = 1.0) -> Estimate:
+def share(parts: Parts, whole: float = 1.0) -> ProbeEstimate:
     """Return sum of numerators / sum of denominators, where each user's ratio is in [0, `whole`].
 
     If all users have the same share, each counts as one answer. Not measured for fewer than
@@ -44,7 +44,7 @@ def share(parts: Parts, whole: float = 1.0) -> Estimate:
     return _scaled(own[0].value, own[0].low, own[0].high, whole)
 
 
-def share_change(before: Parts, after: Parts, whole: float = 1.0) -> Estimate:
+def share_change(before: Parts, after: Parts, whole: float = 1.0) -> ProbeEstimate:
     """Return the share of `after` minus the share of `before`, over the same users in order.
 
     The interval combines the two shares' intervals (Newcombe 1998, method 10), with the correlation
@@ -62,8 +62,8 @@ def share_change(before: Parts, after: Parts, whole: float = 1.0) -> Estimate:
     return _scaled(difference, low, high, whole)
 
 
-def _scaled(value: float, low: float, high: float, whole: float) -> Estimate:
-    return Estimate(whole * value, whole * low, whole * high)
+def _scaled(value: float, low: float, high: float, whole: float) -> ProbeEstimate:
+    return ProbeEstimate(whole * value, whole * low, whole * high)
 
 
 def _shares(each: Sequence[Parts], whole: float) -> list[_Share] | None:

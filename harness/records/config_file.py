@@ -55,7 +55,7 @@ def _build(cls: Any, values: Any, where: str, key: str) -> Any:
         raise ConfigError(f"{at}: {error}") from error
 
 
-def completed(values: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     """Add the defaults of missing keys to the values of a config file, without validating them.
 
     Values with another schema version are returned unchanged.
@@ -72,14 +72,14 @@ def _filled(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def absent(values: Mapping[str, Any]) -> list[str]:
+def missing_keys(values: Mapping[str, Any]) -> list[str]:
     """Return the dotted keys that a config file lacks, since they were added after it."""
-    return list(keys.difference(values).lacking)
+    return list(keys.compare_keys(values).lacking)
 
 
-def unknown(values: Mapping[str, Any]) -> list[str]:
+def unknown_keys(values: Mapping[str, Any]) -> list[str]:
     """Return the dotted keys of a config file that this version does not know."""
-    return list(keys.difference(values).unknown)
+    return list(keys.compare_keys(values).unknown)
 
 
 def _completed(cls: Any, values: Any) -> Any:

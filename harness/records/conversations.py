@@ -89,7 +89,7 @@ def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
     with pq.ParquetWriter(content, made.schema, **lean) as writer:
         writer.add_key_value_metadata({SCHEMA_KEY: str(SCHEMA)})
         writer.write_table(made)
-    with atomic.storage(target):
+    with atomic.storage_errors(target):
         folder.mkdir(exist_ok=True)
     atomic.write_bytes(target, content.getbuffer(), durable=False)
     return target

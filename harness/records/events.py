@@ -29,7 +29,7 @@ class EventLog:
     def append(self, event: str, **values: Any) -> None:
         record = {"time_unix_s": round(time.time(), 3), "event": event, **values}
         line = (json.dumps(record, allow_nan=False) + "\n").encode()
-        with atomic.storage(self._path):
+        with atomic.storage_errors(self._path):
             descriptor = atomic.open_to_append(self._path)
             try:
                 atomic.write_all(descriptor, line)

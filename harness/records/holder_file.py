@@ -49,7 +49,7 @@ class Holder:
     def lives(self) -> bool:
         """Whether this process is still running, on this machine."""
         here = self.started is not None and self.node == platform.node()
-        return here and self.started == started(self.pid)
+        return here and self.started == start_time(self.pid)
 
     def to_text(self) -> str:
         where = f"folder {self.folder}\n" if self.folder else ""
@@ -58,7 +58,7 @@ class Holder:
 
 def this_process(folder: Path) -> Holder:
     """Return this process as the holder of `folder`. Raises OSError if `folder` is missing."""
-    return Holder(os.getpid(), platform.node(), started(os.getpid()), _number(folder))
+    return Holder(os.getpid(), platform.node(), start_time(os.getpid()), _number(folder))
 
 
 def read(folder: Path) -> Holder | None:
@@ -119,7 +119,7 @@ def _number(folder: Path) -> str:
     return f"{status.st_dev}:{status.st_ino}"
 
 
-def beside(folder: Path, metrics: Path) -> str | None:
+def other_writer(folder: Path, metrics: Path) -> str | None:
     """Describe another live process that holds `folder` or writes `metrics`; None if there is none.
 
     Does not rely on the folder's lock, whose file may have been deleted.
@@ -133,7 +133,7 @@ def beside(folder: Path, metrics: Path) -> str | None:
 UNNAMED = f"(one that no {NAME} names)"
 
 
-def started(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
     """Return the start time of process `pid` as a text, which tells it from earlier processes of
     that number; None if there is no such process or it is a zombie.
     """

@@ -38,7 +38,7 @@ Validity = Mapping[str, LevelValidity]
 """Name of a level that the run trains on -> its validity."""
 
 
-def merged(runs: Iterable[Validity]) -> Validity:
+def merge(runs: Iterable[Validity]) -> Validity:
     """Return the levels of all `runs`, easiest first; different ones of one name are numbered."""
     levels: dict[str, LevelValidity] = {}
     for level, one in (item for run in runs for item in run.items()):

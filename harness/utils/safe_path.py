@@ -14,7 +14,7 @@ VARIABLE = "PYTHONSAFEPATH"
 PATH = "PYTHONPATH"
 
 
-def keep() -> None:
+def drop_current_folder() -> None:
     """Remove the current folder from the search paths of this process and its descendants.
 
     Other entries of PYTHONPATH are kept, and so is a checkout of harness that is the current

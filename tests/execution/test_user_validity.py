@@ -8,7 +8,7 @@ import pytest
 
 from harness.calibration.validity import requirements
 from harness.cli import sweep
-from harness.cli.sweep import Wanted
+from harness.cli.sweep import SweepOptions
 from harness.compose import planner
 from harness.config.run import LEVELS, RunConfig
 from harness.errors import ConfigError
@@ -78,13 +78,15 @@ def test_a_sweep_over_an_invalid_level_is_refused_before_anything_is_created(
 ) -> None:
     words = [*UNMOVED, "policy=tabular", "trainer.steps=1"]
     with pytest.raises(ConfigError, match=r"^difficulty=hard: .* kindness to cruelty \(kind minus"):
-        sweep.sweep(Wanted(words, dry_run=False, as_json=False, retry_policy=RetryPolicy()))
+        sweep.sweep(SweepOptions(words, dry_run=False, as_json=False, retry_policy=RetryPolicy()))
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
 @pytest.mark.usefixtures("_own_cache")
 def test_a_dry_run_notes_that_a_level_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    code = sweep.sweep(Wanted([*UNMOVED], dry_run=True, as_json=False, retry_policy=RetryPolicy()))
+    code = sweep.sweep(
+        SweepOptions([*UNMOVED], dry_run=True, as_json=False, retry_policy=RetryPolicy())
+    )
     assert code == 0
     assert "note: difficulty=hard: its user must be" in capsys.readouterr().err
 
@@ -167,5 +169,5 @@ def test_what_run_json_says_is_read_back_and_damage_is_nothing() -> None:
     damages: list[Any] = [None, [], {"hard": {}}, {"hard": nonsense}]
     for damaged in damages:
         assert records.from_json(damaged) is None
-    both = records.merged([validity, {"easy": measured(DEAF)}])
+    both = records.merge([validity, {"easy": measured(DEAF)}])
     assert list(both) == ["easy", "easy (2)", "hard"]

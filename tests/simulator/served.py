@@ -34,7 +34,7 @@ def connected(url: str, **values: Any) -> Iterator[EndpointClient]:
     """Yield a client that may send its key, and close it at the end."""
     simulator = config(url, **values)
     line = client_for(simulator)
-    with permission.given([simulator.sends] if simulator.sends else []):
+    with permission.temporarily_granted([simulator.sends] if simulator.sends else []):
         try:
             yield line
         finally:

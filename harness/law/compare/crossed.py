@@ -26,7 +26,7 @@ import numpy as np
 
 from harness.law.compare.worst_case import UNBOUNDED
 from harness.law.results import Floats
-from harness.records.study_file import Crossed, Link
+from harness.records.study_file import FactorialTable, Link
 
 FEWEST_SEEDS = 3
 """Leaving one out must leave two seeds to multiply."""
@@ -39,7 +39,7 @@ def whole_seeds(numbers: Numbers) -> list[int]:
     return sorted(set.intersection(*(set(of) for of in numbers)))
 
 
-def components(table: Crossed, numbers: Numbers) -> dict[str, dict[int, float]]:
+def components(table: FactorialTable, numbers: Numbers) -> dict[str, dict[int, float]]:
     """Return factor (or `table.both`, the interaction) -> seed -> pseudo-value of its component.
 
     Empty if fewer than three seeds have a number in every arm.
@@ -120,7 +120,7 @@ def range_of(
     return low, high
 
 
-def _cells(table: Crossed, numbers: Numbers, seeds: Sequence[int]) -> Floats:
+def _cells(table: FactorialTable, numbers: Numbers, seeds: Sequence[int]) -> Floats:
     """Return the numbers as an array of shape (seeds, rows, columns)."""
     by_seed = np.array([[of[seed] for of in numbers] for seed in seeds], float)
     return by_seed.reshape(len(seeds), len(table.arms), -1)

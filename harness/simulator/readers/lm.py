@@ -20,7 +20,7 @@ from harness.simulator.scripted.sentence_features import wording_of
 from harness.simulator.scripted.sentence_reader import Heard
 from harness.simulator.scripted.weights import regression
 from harness.utils import installation
-from harness.utils.remembered import Remembered
+from harness.utils.remembered import ValueCache
 
 if TYPE_CHECKING:
     from harness.simulator.readers.states import SentenceStates
@@ -56,7 +56,7 @@ class LmReader:
 
     def __init__(self, states: SentenceStates, head: Head, made_of: tuple[str, str]) -> None:
         self._states, self._head, self._made_of = states, head, made_of
-        self._remembered = Remembered[str, Heard]()
+        self._remembered = ValueCache[str, Heard]()
 
     def __reduce__(self) -> tuple[Callable[..., LmReader], tuple[str, str]]:
         """Pickle as a call of `lm_reader`, so that another process loads the model itself."""

@@ -21,7 +21,7 @@ from harness.simulator.scripted.replies import Reading, Sentence, of_row, row_of
 from harness.simulator.scripted.sentence_guard import Fault
 from harness.simulator.scripted.sentence_reader import LEXICAL, Heard, SentenceReader
 from harness.simulator.scripted.words import FUNCTION_WORDS, content, said, sentences, stem, words
-from harness.utils.remembered import Remembered
+from harness.utils.remembered import ValueCache
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
 MIN_ECHO_WORDS = 3
@@ -149,8 +149,8 @@ def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[Rea
 
 
 @cache
-def _remembered(reader: SentenceReader) -> Remembered[str, Reading]:
-    return Remembered(READINGS)
+def _remembered(reader: SentenceReader) -> ValueCache[str, Reading]:
+    return ValueCache(READINGS)
 
 
 def _made(texts: Sequence[str], reader: SentenceReader) -> list[Reading]:

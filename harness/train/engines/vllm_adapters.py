@@ -37,7 +37,7 @@ from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.scoring import log_probabilities, own_logits
 from harness.train.engines.vllm_address import LOAD, NO_ANSWER, UNLOAD, lost, names, refusal, said
 from harness.train.engines.vllm_server import Completions
-from harness.utils.pending import Awaited
+from harness.utils.pending import AwaitableResult
 
 MOST_APART_NATS = {torch.float32: 0.02, torch.bfloat16: 0.2}
 """Largest mean distance per token between the log-probabilities of the local base and the server's.
@@ -106,7 +106,7 @@ class Adapted:
         self._drop(list(self._at_server))
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _begin(self, request: TurnRequest) -> Awaited[list[SampledTurn]]:
+    def _begin(self, request: TurnRequest) -> AwaitableResult[list[SampledTurn]]:
         """Begin every turn; draw again if the server was restarted and has lost the adapters."""
         begun, loads = self._draw.begin(request), self._loads
 
@@ -133,7 +133,7 @@ class Adapted:
         self._count += 1
         self._name = f"{self._mine}{self._attempt}-{self._count}"
         path = self._folder / self._name
-        with atomic.storage(path), saving():
+        with atomic.storage_errors(path), saving():
             path.mkdir(mode=0o700, parents=True)
             self._model.save_pretrained(path, save_embedding_layers=False)
 

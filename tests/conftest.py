@@ -88,12 +88,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Insta
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(points)
-        extensions._installed.cache_clear()
+        extensions._installed_extensions.cache_clear()
 
     before = set(sys.modules)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(extensions, "_registered", {kind: {} for kind in extensions.KINDS})
     yield install
-    extensions._installed.cache_clear()
+    extensions._installed_extensions.cache_clear()
     for name in {name for name in sys.modules if name.startswith("other_")} - before:
         del sys.modules[name]

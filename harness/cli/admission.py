@@ -88,7 +88,7 @@ def _test(
         _refuse_unanswered(usage, simulator.base_url)
         met = usage.retries + usage.given_up
         tested[level.name] = answers, Faults(met["contradictory"], met["echoed"])
-        judged, order = _judged(tested, simulator.model)
+        judged, order = _judge(tested, simulator.model)
         user_validity.keep_admission(simulator, level, judged[level.name])
         safe_text.say(f"{level.name}: {usage.words()}")
     return judged, order
@@ -135,7 +135,7 @@ def _progress(most: int) -> Callable[[str, int], None]:
     return tell
 
 
-def _judged(
+def _judge(
     tested: Mapping[str, tuple[Answers, Faults]], model: str
 ) -> tuple[dict[str, LevelValidity], list[dict[str, Any]]]:
     """Return the result of each level, and the measured order of the levels."""

@@ -106,19 +106,19 @@ def _lines(stream: TextIO, to: Console) -> Iterator[str]:
         sys.stdin.reconfigure(errors="replace")  # bytes that are no text are no bug of ours
     while sys.stdin is not None:  # as it is where the input is closed
         try:
-            yield _typed(stream) if sys.stdin.isatty() else _piped(to)
+            yield _read_typed(stream) if sys.stdin.isatty() else _read_piped(to)
         except EOFError:
             return
 
 
-def _typed(stream: TextIO) -> str:
+def _read_typed(stream: TextIO) -> str:
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - where it is there, arrow keys edit the line
     with contextlib.redirect_stdout(stream):  # which is where input() writes its prompt
         return input(PROMPT)
 
 
-def _piped(to: Console) -> str:
+def _read_piped(to: Console) -> str:
     line = sys.stdin.readline()
     if not line:
         raise EOFError

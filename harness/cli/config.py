@@ -48,11 +48,11 @@ def groups(name: str | None = None, plug_ins: bool = True) -> list[KeyGroup]:
     shown: list[KeyGroup] = []
     for group in reference.groups():
         if name in (None, group.name):
-            shown += [group, *_declared(group.name, plug_ins)]
+            shown += [group, *_declared_keys(group.name, plug_ins)]
     return shown
 
 
-def _declared(group: str, plug_ins: bool) -> list[KeyGroup]:
+def _declared_keys(group: str, plug_ins: bool) -> list[KeyGroup]:
     """The keys below a group's open key, such as those of each remedy."""
     from harness import register
     from harness.config import reference

@@ -55,7 +55,7 @@ class CardRow:
     """Why there is no value."""
 
     @property
-    def shown(self) -> str:
+    def value_text(self) -> str:
         return self.why if self.value is None else f"{self.value:.4g} {self.unit}".strip()
 
     @property
@@ -242,6 +242,6 @@ def markdown(card: dict[str, Any], rows: Sequence[CardRow]) -> str:
         "",
         "| | measured | wanted | |",
         "|---|---|---|---|",
-        *(f"| {row.name} | {row.shown} | {row.wanted} | {row.verdict} |" for row in rows),
+        *(f"| {row.name} | {row.value_text} | {row.wanted} | {row.verdict} |" for row in rows),
     ]
     return "\n".join(lines) + "\n"

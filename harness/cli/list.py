@@ -38,7 +38,7 @@ def list_(path: Path, *, as_json: bool) -> None:
         return
     if not entries:
         safe_text.say(f"no run and no sweep at or below {path}; `harness sweep` makes one")
-    for trash in _interrupted(path, entries):
+    for trash in _interrupted_removals(path, entries):
         gone = safe_text.escape(str(trash.parent / removal.original_name(trash)))
         safe_text.say(
             f"the removal of {gone} was begun and not finished; `harness rm "
@@ -49,7 +49,7 @@ def list_(path: Path, *, as_json: bool) -> None:
             print(line)
 
 
-def _interrupted(path: Path, entries: Sequence[OverviewEntry]) -> list[Path]:
+def _interrupted_removals(path: Path, entries: Sequence[OverviewEntry]) -> list[Path]:
     """Return the leftovers of removals that no process works on."""
     parents = dict.fromkeys((path, *(entry.path.parent for entry in entries)))
     return [
@@ -64,7 +64,7 @@ def lines(entries: Sequence[OverviewEntry], columns: int | None, coloured: bool)
     """Return the lines of the table; below each run that failed, the reason."""
     if not entries:
         return []
-    table = _fitted(entries, columns)
+    table = _fit_layout(entries, columns)
     shown = [table.heading, terminal.row(HEADS, table.widths, {})]
     for entry, row in zip(entries, table.rows, strict=True):
         shown.append(terminal.row(row, table.widths, {STATUS: entry.status} if coloured else {}))
@@ -88,7 +88,7 @@ class _Table:
     """The folder that the paths are in, where they do not tell it."""
 
 
-def _fitted(entries: Sequence[OverviewEntry], columns: int | None) -> _Table:
+def _fit_layout(entries: Sequence[OverviewEntry], columns: int | None) -> _Table:
     """Return the first of these layouts that fits: all columns; notes on lines of their own; paths
     without their folder; shortened paths.
     """
@@ -98,7 +98,7 @@ def _fitted(entries: Sequence[OverviewEntry], columns: int | None) -> _Table:
     names = [str(entry.path.relative_to(parent)) for entry in entries]
     every = [_cells(e, path, is_short=False) for e, path in zip(entries, paths, strict=True)]
     table = _Table(every, _widths(every, columns, (), LEAST_PATH))
-    if columns is None or len(table.widths) == len(_told(every)):
+    if columns is None or len(table.widths) == len(_rows_with_note(every)):
         return table
     layouts = ((paths, LEAST_PATH), (names, LEAST_PATH), (names, LEAST_NAME))
     for shown, least in layouts[len(str(parent)) > SHORT :]:
@@ -110,7 +110,7 @@ def _fitted(entries: Sequence[OverviewEntry], columns: int | None) -> _Table:
     return table
 
 
-def _told(rows: Sequence[Sequence[str]]) -> list[int]:
+def _rows_with_note(rows: Sequence[Sequence[str]]) -> list[int]:
     return [n for n in range(len(HEADS)) if any(row[n] for row in rows)]
 
 
@@ -118,7 +118,7 @@ def _widths(
     rows: Sequence[Sequence[str]], columns: int | None, without: Sequence[int], least_path: int
 ) -> dict[int, int]:
     """Column -> its width."""
-    told = [n for n in _told(rows) if n not in without]
+    told = [n for n in _rows_with_note(rows) if n not in without]
     least = {**LEAST, PATH: least_path}
     widths = terminal.fit(
         [[row[n] for n in told] for row in (HEADS, *rows)],

@@ -47,7 +47,7 @@ def probe(opts: ProbeOptions) -> int:
     Raises ConfigError for a question that this policy cannot answer, DataError for a folder that is
     no run, EndpointError if served users do not answer, StorageError.
     """
-    question = _question(opts)
+    question = _request(opts)
     pictures = formats.pictures(opts.formats)
     if opts.along and opts.step is not None:
         raise ConfigError(f"--along asks every step, so it goes without --step, got {opts.step}")
@@ -66,7 +66,7 @@ def probe(opts: ProbeOptions) -> int:
     return EXIT_PARTIAL if probed.passed_over else 0
 
 
-def _question(opts: ProbeOptions) -> ask.ProbeRequest:
+def _request(opts: ProbeOptions) -> ask.ProbeRequest:
     named = registry.get(opts.name)
     _refuse_options_of_others(named, opts)
     users = expected.USERS if opts.users is None else opts.users

@@ -69,7 +69,7 @@ def study(opts: StudyOptions) -> int:
     other = _other(opts.beside, root, planned.name, links)
     configs = [point.config for _, point in planned.distinct().values()]
     asked = probe_cost.of_study(planned)
-    spent = f"{cost.sentence(configs)}{asked.told}"
+    spent = f"{cost.sentence(configs)}{asked.sentence}"
     if opts.dry_run:
         _show(planned, root, spent, asked.by_probe, opts.as_json)
         _warn(planned)
@@ -181,7 +181,7 @@ def _show(
     """Print what would be run and judged. Creates nothing."""
     done = folder.count_done(planned, root)
     if as_json:
-        value = {"study": planned.name, "dir": str(root), "cost": spent, **_counted(planned)}
+        value = {"study": planned.name, "dir": str(root), "cost": spent, **_counts(planned)}
         value |= {"done": done, "answers": dict(asked)}
         print(json.dumps({"schema": 1, **value}, indent=1))
         return
@@ -190,7 +190,7 @@ def _show(
         print(safe_text.escape(line))
 
 
-def _counted(planned: PlannedStudy) -> dict[str, object]:
+def _counts(planned: PlannedStudy) -> dict[str, object]:
     stated = planned.stated
     words = {arm: list(overrides) for arm, overrides in stated.arms.items()}
     return {"seeds": list(stated.seeds), "arms": words, "runs": len(planned.distinct())}

@@ -71,7 +71,7 @@ def sweep(opts: SweepOptions) -> int:
     if is_local:  # a cluster's endpoint may answer its own machines alone
         preflight.ask_endpoints(configs, sends)
     made = ledger.create(plan, opts.overrides, root, opts.name, opts.note)
-    exit_codes.say(f"{_counted(made.runs)} in {made.dir}{_expected(configs, is_local)}")
+    exit_codes.say(f"{_count_runs(made.runs)} in {made.dir}{_expected_duration(configs, is_local)}")
     finished, code = sweeps.execute(Path(str(made.dir)), opts.retry_policy, granted=sends)
     if opts.as_json:
         exit_codes.print_json(finished.to_json())
@@ -80,7 +80,7 @@ def sweep(opts: SweepOptions) -> int:
     return code
 
 
-def _counted(runs: Sequence[object]) -> str:
+def _count_runs(runs: Sequence[object]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) != 1)}"
 
 
@@ -95,7 +95,7 @@ def _of_defaults(configs: Sequence[RunConfig]) -> str:
     return f"no KEY=VALUE was given, so this is {runs}; {costs}; `harness sweep --help` says more"
 
 
-def _expected(configs: Sequence[RunConfig], is_local: bool) -> str:
+def _expected_duration(configs: Sequence[RunConfig], is_local: bool) -> str:
     """Return `; some 12 min, 2 at once`, from measured costs; empty if there are none."""
     at_once = gpu_lease.runs_at_once(configs) if is_local else 1
     hours = cost.wall_hours(configs, at_once) if is_local else None

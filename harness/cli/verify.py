@@ -89,8 +89,10 @@ def examine(path: Path) -> list[RunVerification]:
             continue
         seen.add((where.st_dev, where.st_ino))
         left_out = PARTS if is_run else ()
-        entered = (n for n in inner if n not in left_out and n[0] != "." and _within(here / n, top))
-        inner[:] = sorted(entered, key=_counted)
+        entered = (
+            n for n in inner if n not in left_out and n[0] != "." and _is_within(here / n, top)
+        )
+        inner[:] = sorted(entered, key=_natural_order)
         if sweep_file.FILE in names:
             verified += _of_ledger(here, inner)
         if is_run:
@@ -107,7 +109,7 @@ def _has_config_of_a_run(folder: Path) -> bool:
         return False
 
 
-def _within(folder: Path, top: str) -> bool:
+def _is_within(folder: Path, top: str) -> bool:
     """Return whether `folder` is below `top`. A link is resolved first."""
     return not folder.is_symlink() or os.path.realpath(folder).startswith(f"{top.rstrip('/')}/")
 
@@ -264,7 +266,7 @@ def _journal(run: RunFolder) -> Iterator[IntegrityFinding]:
     yield IntegrityFinding("simulator", OK, f"{count} answers in {len(paths)} files")
 
 
-def _counted(name: str) -> list[tuple[int, str]]:
+def _natural_order(name: str) -> list[tuple[int, str]]:
     """Return a sort key that puts 2-hard before 10-hard."""
     parts = re.split(r"(\d+)", name)
     return [(int(part) if n % 2 else 0, part) for n, part in enumerate(parts)]

@@ -55,7 +55,7 @@ def view(opts: ViewOptions, *, as_json: bool) -> None:
     if opts.worst and opts.best:
         raise ConfigError("--worst, --best: give one of them, got both")
     one_run.refuse_another(opts.run, "view")
-    saved, steps = _saved(opts)
+    saved, steps = _read_step(opts)
     among = _of_level(opts, saved)
     if as_json:
         with exit_codes.tolerate_closed_stdout():
@@ -78,7 +78,7 @@ def choose_conversations(
     ranked = sorted(conversations, key=_rank)
     by = "last emotion" if all(one.reward is None for one in conversations) else "reward"
     if opts.best:
-        known = [one for one in ranked if one.earned is not None]
+        known = [one for one in ranked if one.score is not None]
         ranked = [*reversed(known), *ranked[len(known) :]]
         return Selection(ranked[:count], f"from the best on, by {by}")
     if opts.worst:
@@ -93,11 +93,11 @@ def choose_conversations(
 
 
 def _rank(one: SavedConversation) -> tuple[bool, float, int, int]:
-    earned = one.earned
+    earned = one.score
     return earned is None, earned or 0.0, one.group, one.sample
 
 
-def _saved(opts: ViewOptions) -> tuple[SavedStep, Sequence[int]]:
+def _read_step(opts: ViewOptions) -> tuple[SavedStep, Sequence[int]]:
     """Return the step to show, and all steps that are saved."""
     steps = saved_conversations.steps(opts.run)
     if not steps:
@@ -105,12 +105,12 @@ def _saved(opts: ViewOptions) -> tuple[SavedStep, Sequence[int]]:
         raise DataError(f"{opts.run}: no conversations are saved yet: {rule}")
     step = steps[-1] if opts.step is None else opts.step
     if step not in steps:
-        rule = f"must be one of the saved steps {_listed(steps)}"
+        rule = f"must be one of the saved steps {_format_steps(steps)}"
         raise ConfigError(f"{opts.run}: --step: {rule}; got {step}")
     return saved_conversations.read(opts.run, step), steps
 
 
-def _listed(steps: Sequence[int]) -> str:
+def _format_steps(steps: Sequence[int]) -> str:
     """`1, 25, 50, ... 600`."""
     first = ", ".join(map(str, steps[:MOST_STEPS]))
     return first if len(steps) <= MOST_STEPS else f"{first}, ... {steps[-1]}"
@@ -138,7 +138,9 @@ def _heading(
     shown, of_level = len(choice.conversations), f" at level {opts.level}" if opts.level else ""
     what = f"{shown} of {among} conversations{of_level}: {choice.rule}"
     others = [step for step in steps if step != saved.step]
-    hints = [f"saved too: {'step' if len(others) == 1 else 'steps'} {_listed(others)} (--step N)"]
+    hints = [
+        f"saved too: {'step' if len(others) == 1 else 'steps'} {_format_steps(others)} (--step N)"
+    ]
     hints = hints if others else []
     if shown < among:
         hints.append("more conversations: --limit N, --worst, --best, --level NAME")

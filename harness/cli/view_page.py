@@ -29,7 +29,7 @@ class Heading:
     """The lines above the conversations."""
 
     run: str
-    shown: str
+    summary: str
     hints: tuple[str, ...]
     """What was left out, and how to see it."""
 
@@ -39,7 +39,7 @@ def show(heading: Heading, conversations: Sequence[SavedConversation], to: Conso
     if to.is_terminal:
         to.width = min(to.width, WIDEST)
     _line(heading.run, "bold", to)
-    _line(heading.shown, "", to)
+    _line(heading.summary, "", to)
     for hint in heading.hints:
         _line(hint, "dim", to)
     for unit in dict.fromkeys(t.why.unit for c in conversations for t in c.turns if t.why):

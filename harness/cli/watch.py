@@ -63,7 +63,7 @@ class _Logs:
         self._next_s = 0.0
         self._awaited = False
 
-    def look(self) -> list[LogState]:
+    def read_states(self) -> list[LogState]:
         """Return the current state of every log. Raises DataError if there is none to wait for."""
         now = time.monotonic()
         if now >= self._next_s:
@@ -77,7 +77,7 @@ class _Logs:
         if not self._logs and not self.is_to_come():
             where = ", ".join(map(str, self._opts.paths))
             raise DataError(f"{where}: needs a run or a log at or below it, found none")
-        return [log.look() for log in self._logs.values()]
+        return [log.read_state() for log in self._logs.values()]
 
     @staticmethod
     def _is_run(found: discover.Found) -> bool:
@@ -90,7 +90,7 @@ class _Logs:
         return any(holder.holder(RunFolder(root)) is not None for root in roots)
 
     def may_bring_more(self) -> bool:
-        """Return whether runs may begin, or may have begun since the last look."""
+        """Return whether runs may begin, or may have begun since they were last read."""
         if self.is_to_come():
             self._awaited = True
             return True
@@ -113,7 +113,7 @@ def watch(opts: WatchOptions) -> None:
     Raises DataError if there is no log.
     """
     logs = _Logs(opts)
-    views = logs.look()
+    views = logs.read_states()
     with exit_codes.tolerate_closed_stdout():
         if opts.once or opts.as_json:
             _print_once(views, opts)
@@ -139,7 +139,7 @@ def _follow(logs: _Logs, views: list[LogState], opts: WatchOptions) -> None:
             live.update(watch_view.table(views, *console.size[::-1]), refresh=True)
             while not _is_over(logs, views):
                 time.sleep(EVERY_S)
-                views = logs.look()
+                views = logs.read_states()
                 live.update(watch_view.table(views, *console.size[::-1]), refresh=True)
         return
     told: dict[str, LogState] = {}
@@ -152,7 +152,7 @@ def _follow(logs: _Logs, views: list[LogState], opts: WatchOptions) -> None:
         if _is_over(logs, views):
             return
         time.sleep(EVERY_S)
-        views = logs.look()
+        views = logs.read_states()
 
 
 def _is_over(logs: _Logs, views: Sequence[LogState]) -> bool:

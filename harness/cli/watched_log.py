@@ -1,9 +1,9 @@
 """One followed log: its new rows, the advice after them, and the fit of the law so far.
 
 A run's rows are read as they are written. The log of another program, in any format that
-harness/law reads, is read as a whole once it has grown. Reading may cost SHARE of a core, so a look
-waits until the last one is paid for. The law is fitted again after a quarter more rows, about 30
-times in a run of 1,000 steps.
+harness/law reads, is read as a whole once it has grown. Reading may cost SHARE of a core, so the
+next one waits until the last one is paid for. The law is fitted again after a quarter more rows,
+about 30 times in a run of 1,000 steps.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class _MetricRows:
     damaged: int = 0
     by_step: dict[int, tuple[float | None, ...]] = field(default_factory=dict)
 
-    def take_new(self, run: RunFolder) -> bool:
+    def read_new(self, run: RunFolder) -> bool:
         """Read the whole lines that are new. Return whether there were any. Raises OSError."""
         with open(run.metrics, "rb", opener=plain_file.opener) as file:
             if file.seek(0, os.SEEK_END) < self.read_bytes:  # begun anew
@@ -134,21 +134,21 @@ class FollowedLog:
         self._next_s = 0.0
         self._size, self._grew_s = -1, time.monotonic()
         self._fitted_rows = 0
-        self._fitting_s, self._looks = 0.0, 0
+        self._fitting_s, self._reads = 0.0, 0
         self._who: Identity | None = None
 
-    def look(self) -> LogState:
-        """The log now; as it was at the last look where that is not yet paid for."""
+    def read_state(self) -> LogState:
+        """Return the log's state now, or as last read if that is not yet paid for."""
         now = time.monotonic()
         if now >= self._next_s and not self._view.ended:
             began, self._fitting_s = time.process_time(), 0.0
-            self._view = self._looked(now)
+            self._view = self._current_state(now)
             reading_s = time.process_time() - began - self._fitting_s
-            self._next_s = now + reading_s / SHARE if self._looks else now
-            self._looks += 1  # the first one also imports what reads, once in the process
+            self._next_s = now + reading_s / SHARE if self._reads else now
+            self._reads += 1  # the first one also imports what reads, once in the process
         return self._view
 
-    def _looked(self, now: float) -> LogState:
+    def _current_state(self, now: float) -> LogState:
         if self._found.folder is None:
             return self._of_others(now)
         if self._who is None or self._who.config is None:  # a run keeps its config
@@ -163,7 +163,7 @@ class FollowedLog:
         ruled = _rule(run) if status == "done" else None
         view = replace(self._view, status=status, reason=reason, ended=ended, rule=ruled)
         try:
-            grown = self._rows.take_new(run)
+            grown = self._rows.read_new(run)
         except OSError:
             return view  # its first row is still to come
         if not grown and not self._rows.by_step:
@@ -175,7 +175,7 @@ class FollowedLog:
         beyond = len(rows.curve().steps) - len(curve.steps)
         planned = steps if isinstance(steps, int) else self._following.steps
         view = replace(view, steps=planned, damaged=rows.damaged + beyond)
-        view = replace(view, uncalibrated=_unmeasured(who))
+        view = replace(view, uncalibrated=_why_uncalibrated(who))
         return self._judged(view, curve, max(rows.by_step, default=0), self._unit(True, curve), who)
 
     def _of_others(self, now: float) -> LogState:
@@ -252,7 +252,7 @@ def _rule(run: RunFolder) -> str | None:
     return None
 
 
-def _unmeasured(who: Identity) -> str | None:
+def _why_uncalibrated(who: Identity) -> str | None:
     """Return why the advice was not calibrated for such a run, or None if it was."""
     config: Mapping[str, Any] = who.config or {}
     if setting(config, "policy", "kind") != "tabular":

@@ -66,7 +66,7 @@ def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     parsed = tuple(itertools.islice(override.sweep_iterator(), MOST))
     if any(isinstance(value, Sweep) for value in parsed):
         raise ConfigError(f"{override.input_line}: a sweep must not stand inside another")
-    return tuple(map(_unquoted, parsed)), tuple(map(Transformer.str, parsed))
+    return tuple(map(_unquote, parsed)), tuple(map(Transformer.str, parsed))
 
 
 def _check_range(axis: RangeSweep, text: str) -> None:
@@ -80,7 +80,7 @@ def _check_range(axis: RangeSweep, text: str) -> None:
         raise ConfigError(f"{text}: {rule}, got a range of more values")
 
 
-def _unquoted(value: Any) -> Any:
+def _unquote(value: Any) -> Any:
     if isinstance(value, list):
-        return [_unquoted(part) for part in value]
+        return [_unquote(part) for part in value]
     return value.text if isinstance(value, QuotedString) else value

@@ -143,7 +143,7 @@ def parse_launcher(
     settings = {k: value for k, value in _flat(composed) if defaults.get(k, ...) != value}
     for key, value in settings.items():
         _check(plugin, defaults, key, value)
-    return Launcher(plugin, {key: _typed(value) for key, value in settings.items()})
+    return Launcher(plugin, {key: _to_int(value) for key, value in settings.items()})
 
 
 def _check(plugin: str, defaults: Mapping[str, Any], key: str, value: Any) -> None:
@@ -159,7 +159,7 @@ def _check(plugin: str, defaults: Mapping[str, Any], key: str, value: Any) -> No
             f"hydra.launcher.{key}: no such setting of the launcher {plugin} that a word or a file "
             f"may set; allowed: {allowed}"
         )
-    rule = rules[key].problem(_typed(value))
+    rule = rules[key].problem(_to_int(value))
     if rule is not None:
         raise ConfigError(f"hydra.launcher.{key}: must be {rule}, got {value!r:.80}")
 
@@ -168,7 +168,7 @@ def _rule_of(value: bool | int) -> Rule:
     return FlagSetting() if isinstance(value, bool) else CountSetting(-1)
 
 
-def _typed(value: Any) -> Any:
+def _to_int(value: Any) -> Any:
     """Convert whole numbers given as text to int, since joblib's entry has them as text."""
     is_text = isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value)
     return int(value) if is_text else value

@@ -187,7 +187,9 @@ def _check_sweeps(word: ParsedOverride) -> None:
         raise ConfigError(f"{word.text}: name one sweep file at a time; their axes would be lost")
     (name,) = word.values
     if not (isinstance(name, str) and FILE_NAME.fullmatch(name) and search_path.sweep_file(name)):
-        ranges.one_of("sweeps", _shown(name), [n for n in search_path.sweep_names() if n != name])
+        ranges.one_of(
+            "sweeps", _format_value(name), [n for n in search_path.sweep_names() if n != name]
+        )
 
 
 def _check_ours(word: ParsedOverride) -> None:
@@ -209,14 +211,14 @@ def _check_ours(word: ParsedOverride) -> None:
         raise ConfigError(f"{word.text}: {word.key} {why}")
     if word.key in keys.groups() and word.prefix != "~":
         for value in word.values:
-            ranges.one_of(word.key, _shown(value), search_path.options(word.key))
+            ranges.one_of(word.key, _format_value(value), search_path.options(word.key))
     for value, text in zip(word.values, word.texts, strict=True) if word.prefix != "~" else ():
         problem = not_a_mapping(word.key, value, text)
         if problem:
             raise ConfigError(problem)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a value in the command line's notation."""
     return "null" if value is None else str(value)
 

@@ -112,7 +112,7 @@ def _at(word: ParsedOverride, number: int) -> str:
 
 def _composer(words: Sequence[ParsedOverride]) -> Composer:
     """Return a cached function that composes `words`, given the index of each one's value."""
-    first, options = _checked([_at(w, 0) for w in words])
+    first, options = _compose_checked([_at(w, 0) for w in words])
 
     @functools.cache
     def composed(numbers: tuple[int, ...]) -> DictConfig:
@@ -122,12 +122,12 @@ def _composer(words: Sequence[ParsedOverride]) -> Composer:
         values = OmegaConf.to_container(compose("config", texts)) if any(numbers) else first
         overrides.refuse_resolvers(values)
         _check_names(values, {**options, **chosen})
-        return _typed(values)
+        return _to_schema(values)
 
     return composed
 
 
-def _checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+def _compose_checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     """Compose `texts`; return the values and the option chosen for each group.
 
     Raises ConfigError for settings of Hydra that users may not change.
@@ -197,7 +197,7 @@ def _to_run_config(config: DictConfig) -> RunConfig:
     return built
 
 
-def _typed(values: Any) -> DictConfig:
+def _to_schema(values: Any) -> DictConfig:
     """Convert composed values to the schema's types. Raises OmegaConf's error for unknown keys."""
     typed = OmegaConf.merge(_schema(), values)
     assert isinstance(typed, DictConfig)

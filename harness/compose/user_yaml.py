@@ -94,7 +94,7 @@ class _DefaultsWalker:
             raise ConfigError(f"{(*above, file)[0]}: its {rule}")
         check_file(file)
         for entry in _entries(search_path.read_yaml(file).get("defaults")):
-            self.follow(*_located(group, entry), (*above, file))
+            self.follow(*_locate(group, entry), (*above, file))
 
 
 def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
@@ -248,7 +248,7 @@ def _refuse_interpolation(file: Path, entry: str) -> None:
         raise ConfigError(f"{file}: {rule}, got {entry!r:.80}")
 
 
-def _located(group: str, entry: str) -> tuple[str, str]:
+def _locate(group: str, entry: str) -> tuple[str, str]:
     """Return the group and the name of an entry in a file of `group`."""
     path = entry.removeprefix("/") if entry.startswith("/") or not group else f"{group}/{entry}"
     below, _, name = path.rpartition("/")

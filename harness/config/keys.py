@@ -87,7 +87,7 @@ def no_effect(config: RunConfig, key: Key) -> str | None:
     """Return the reason why `key` has no effect in a run with `config`; None if it has one."""
     for condition in key.conditions:
         value = value_at(config, condition.selector)
-        if not condition.met(value):
+        if not condition.is_met(value):
             return condition.refusal(value)
     return None
 

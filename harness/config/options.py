@@ -73,7 +73,7 @@ def canonical(cls: Any, values: Any) -> dict[str, Any]:
     """
     built, notes = build(cls, values), ranges.annotated_parts(cls)
     return {
-        part.name: _widened(getattr(built, part.name), notes[part.name][0])
+        part.name: _int_to_float(getattr(built, part.name), notes[part.name][0])
         for part in dataclasses.fields(cls)
     }
 
@@ -131,16 +131,16 @@ def _refuse_unused(built: Options) -> None:
         value = getattr(built, key.field)
         for condition in () if value == key.default else key.conditions:
             other = getattr(built, condition.selector.rpartition(".")[2])
-            if not condition.met(other):
+            if not condition.is_met(other):
                 raise ConfigError(f"{key.name}: {condition.refusal(other)}, got {value}")
 
 
-def _widened(value: Any, kind: Any) -> Any:
+def _int_to_float(value: Any, kind: Any) -> Any:
     """Convert an int to float if `kind` declares float and not int; also inside a list."""
     kinds = typing.get_args(kind) if typing.get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value) if float in kinds and int not in kinds else value
     inner = next((one for one in kinds if typing.get_origin(one) in (list, Sequence)), None)
     if isinstance(value, list) and inner is not None:
-        return [_widened(one, typing.get_args(inner)[0]) for one in value]
+        return [_int_to_float(one, typing.get_args(inner)[0]) for one in value]
     return value

@@ -200,15 +200,15 @@ def _meanings(part: type) -> dict[str, str]:
 
 
 def _group_lines(group: KeyGroup) -> Iterator[str]:
-    yield from _wrapped(f"{group.name}: {group.meaning}", "")
+    yield from _wrap(f"{group.name}: {group.meaning}", "")
     if group.options:
-        yield from _wrapped(f"options: {', '.join(group.options)}", "")
+        yield from _wrap(f"options: {', '.join(group.options)}", "")
     for entry in group.keys:
         yield ""
-        yield from _wrapped(f"{entry.key}={format_value(entry.default)}", "  ")
-        yield from _wrapped(_values(entry), "      ")
-        yield from _wrapped(entry.meaning, "      ")
-        yield from _wrapped(_use(entry), "      ")
+        yield from _wrap(f"{entry.key}={format_value(entry.default)}", "  ")
+        yield from _wrap(_values(entry), "      ")
+        yield from _wrap(entry.meaning, "      ")
+        yield from _wrap(_use(entry), "      ")
 
 
 def _values(entry: KeyEntry) -> str:
@@ -224,7 +224,7 @@ def _use(entry: KeyEntry) -> str:
     return f"{with_}{by}"
 
 
-def _wrapped(line: str, indent: str) -> list[str]:
+def _wrap(line: str, indent: str) -> list[str]:
     return textwrap.wrap(
         line, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     )

@@ -101,10 +101,10 @@ def judge_runs(
     """Return the result of each construction, in order."""
     results = {Path(run.run).name: run for run in analysis.runs if run.status == "ok"}
     rows = {row.name: row for row in ledger.runs}
-    return [_shown(one, rows, results.get(one.name), analysis) for one in constructions]
+    return [_demo_result(one, rows, results.get(one.name), analysis) for one in constructions]
 
 
-def _shown(
+def _demo_result(
     one: Construction, rows: dict[str, Any], result: RunResult | None, analysis: Analysis
 ) -> DemoResult:
     row = rows[one.name]
@@ -155,14 +155,14 @@ def lines(shown: Sequence[DemoResult], width: int) -> Iterator[str]:
     width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
     for one in shown:
         construction = one.construction
-        yield from _wrapped(f"{construction.name}: {construction.because}", "", width)
+        yield from _wrap(f"{construction.name}: {construction.because}", "", width)
         own = " ".join(word for word in construction.words if word not in COMMON)
-        yield from _wrapped(own, INDENT, width)
-        yield from _wrapped(_found(one), INDENT, width)
-    yield from _wrapped(f"all: {' '.join(COMMON)}", "", width)
+        yield from _wrap(own, INDENT, width)
+        yield from _wrap(_describe_result(one), INDENT, width)
+    yield from _wrap(f"all: {' '.join(COMMON)}", "", width)
 
 
-def _found(one: DemoResult) -> str:
+def _describe_result(one: DemoResult) -> str:
     """Return `-> collapsed: H 1.60 to 0.26, held-out R 0.74 to 0.86; collapse from ...`."""
     found = one.result
     if found is None or one.entropy is None or one.reward is None:
@@ -198,7 +198,7 @@ def _noise(found: RunResult) -> list[str]:
     return [f"with shuffled advantages H falls {wording.percent(share)} as far"]
 
 
-def _wrapped(sentence: str, indent: str, width: int) -> list[str]:
+def _wrap(sentence: str, indent: str, width: int) -> list[str]:
     return textwrap.wrap(
         sentence, width, initial_indent=indent, subsequent_indent=f"{indent}{INDENT}",
         break_on_hyphens=False, break_long_words=False,

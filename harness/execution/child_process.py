@@ -147,13 +147,13 @@ def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
     said_so = status.exit_code == code and status.status in ("done", "failed", "stopped")
     if said_so or holder.holder(run) is not None:
         return status
-    ended = _unsaid(run, code, stopping)
+    ended = _infer_outcome(run, code, stopping)
     status = replace(status, status=ended[0], reason=ended[1], exit_code=ended[2])
     run_status.write(run.status, status)
     return status
 
 
-def _unsaid(run: RunFolder, code: int, stopping: bool) -> tuple[str, str, int]:
+def _infer_outcome(run: RunFolder, code: int, stopping: bool) -> tuple[str, str, int]:
     """Return status, reason and exit code of a run whose process could not write them itself."""
     if code < 0 and stopping:
         return "stopped", "stopped with its sweep or its job", StoppedError.exit_code

@@ -50,7 +50,7 @@ def take(
     is_told = False
     while not give_up():
         with atomic.storage_errors(min(locks.values())):
-            taken = _shared(locks, places) if places else _alone(locks)
+            taken = _lease_place(locks, places) if places else _alone(locks)
         if taken is not None:
             return taken
         if not is_told:
@@ -70,7 +70,7 @@ def _alone(locks: Mapping[str, Path]) -> EngineLease | None:
     return None
 
 
-def _shared(locks: Mapping[str, Path], places: Mapping[str, int]) -> EngineLease | None:
+def _lease_place(locks: Mapping[str, Path], places: Mapping[str, int]) -> EngineLease | None:
     """Lease a place at the server with the fewest runs; None if all places are taken.
 
     Every run with adapters holds a shared lock of its server, which keeps out runs that write

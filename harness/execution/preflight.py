@@ -207,7 +207,7 @@ def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
 def least_bytes(config: RunConfig) -> int:
     """Return the size of a run folder's rows and checkpoints in bytes."""
     trainer = config.trainer
-    return trainer.steps * ROW_BYTES + _kept(trainer) * _checkpoint_bytes(config.policy)
+    return trainer.steps * ROW_BYTES + _kept_checkpoints(trainer) * _checkpoint_bytes(config.policy)
 
 
 def expected_bytes(config: RunConfig) -> int:
@@ -219,7 +219,7 @@ def expected_bytes(config: RunConfig) -> int:
     return least_bytes(config) + trainer.steps * EVENT_BYTES + talked
 
 
-def _kept(trainer: TrainerConfig) -> int:
+def _kept_checkpoints(trainer: TrainerConfig) -> int:
     """Return the number of checkpoints at the end: the two newest and the trainer.keep_every-th."""
     steps, every = trainer.steps, trainer.keep_every
     saved = [n for n in (trainer.checkpoint_every, every) if n]

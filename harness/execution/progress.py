@@ -50,7 +50,7 @@ def watch(
     if console.is_terminal:
         _live(watchers, console, stop)
     else:
-        _plain(watchers, console, stop)
+        _print_lines(watchers, console, stop)
 
 
 class RunWatcher:
@@ -142,7 +142,7 @@ def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Even
             live.update(progress_view.table(views, most, console.width), refresh=True)
 
 
-def _plain(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
+def _print_lines(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
     printed = [watcher.read() for watcher in watchers]
     for view in printed:
         if view.status == "running":

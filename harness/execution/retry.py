@@ -57,13 +57,13 @@ def execute(
             f"{path.name}: exit code {outcome.exit_code}; trying again in {wait_s:g} s "
             f"({made + 1} of {retries})"
         )
-        if not _waited(path.parent, wait_s, interrupted):
+        if not _wait(path.parent, wait_s, interrupted):
             break
         outcome = child_process.execute(path, interrupted, granted)
     return outcome
 
 
-def _waited(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool:
+def _wait(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool:
     """Wait; False if the sweep is stopped or interrupted meanwhile."""
     until = time.monotonic() + wait_s
     while (

@@ -66,7 +66,7 @@ def execute(
     with holder.hold(RunFolder(root)), debug_log.logged_bugs(root):
         compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
-        sweep = _attended(ledger.refresh(ledger.read(root)))
+        sweep = _wait_for_earlier_jobs(ledger.refresh(ledger.read(root)))
         sweep, ready = _ready(sweep, only)
         if ready:
             launcher.check(sweep.command, ready.values())
@@ -83,7 +83,7 @@ def execute(
                 if start_model.prepare(configs, root):
                     with (
                         difficulty_cards.measured_in_background(root),
-                        _watched(sweep, dirs, configs),
+                        _show_progress(sweep, dirs, configs),
                     ):
                         room = gpu_lease.runs_at_once(configs)
                         begin = functools.partial(_launch, sweep.command, room, retry_policy, sends)
@@ -97,7 +97,7 @@ def execute(
         return sweep, _exit_code(root, select_rows(sweep, only))
 
 
-def _attended(sweep: Sweep) -> Sweep:
+def _wait_for_earlier_jobs(sweep: Sweep) -> Sweep:
     """Wait for a cluster's jobs of an earlier launch, and return the refreshed sweep.
 
     Such jobs outlive a killed sweep, and hold the run folders that new jobs would need.
@@ -114,7 +114,7 @@ def _attended(sweep: Sweep) -> Sweep:
     for row in sweep.runs:
         with contextlib.suppress(HarnessError):
             runs[Path(str(row.dir))] = run_folder.read_config(RunFolder(Path(str(row.dir))))
-    with stop_requests.on_signals(root, [*runs]), _watched(sweep, [*runs], [*runs.values()]):
+    with stop_requests.on_signals(root, [*runs]), _show_progress(sweep, [*runs], [*runs.values()]):
         slurm.wait(root)
     return ledger.refresh(sweep)
 
@@ -201,7 +201,9 @@ def _away(
 
 
 @contextlib.contextmanager
-def _watched(sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
+def _show_progress(
+    sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]
+) -> Iterator[None]:
     """Show progress and keep the ledger within the block."""
     over = threading.Event()
     steps = [config.trainer.steps for config in configs]

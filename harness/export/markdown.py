@@ -42,13 +42,11 @@ def python(lines: Sequence[str]) -> str:
 
 def literal(text: str) -> str:
     r"""Return `text` as a Python literal in ASCII, on one line and without backticks."""
-    plain = "".join(
-        c if c.isprintable() and c.isascii() else escape_char(c) for c in _doubled(text)
-    )
+    plain = "".join(c if c.isprintable() and c.isascii() else escape_char(c) for c in _double(text))
     return '"' + plain.replace('"', '\\"').replace("`", "\\x60") + '"'
 
 
-def _doubled(text: str) -> str:
+def _double(text: str) -> str:
     return text.replace("\\", "\\\\")
 
 

@@ -105,7 +105,7 @@ def conversation(run: Path, step: int) -> SavedConversation | None:
         saved = [n for n in saved_conversations.steps(run) if n <= step]
         found = saved_conversations.read(run, saved[-1]).conversations
         earned = sorted(
-            (one for one in found if one.earned is not None), key=lambda one: one.earned or 0.0
+            (one for one in found if one.score is not None), key=lambda one: one.score or 0.0
         )
         return earned[(len(earned) - 1) // 2]
     return None

@@ -99,7 +99,7 @@ def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
     rows = [(key.name, keys.value_at(source.config, key.name)) for key in settings]
     told = [
         *rows,
-        *((wording.plain(k), _told(v)) for k, v in (measured.cards.measures or {}).items()),
+        *((wording.plain(k), _format_value(v)) for k, v in (measured.cards.measures or {}).items()),
     ]
     yield markdown.table(*told, headings=("of the level", "value"))
     anchors = measured.cards.anchors
@@ -113,10 +113,10 @@ def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
 
 def _anchors(name: str, of: Anchors) -> tuple[str, ...]:
     reached = (of.random, of.deaf, of.attentive, of.optimum)
-    return ("own level" if name == OWN else name, *map(_told, reached))
+    return ("own level" if name == OWN else name, *map(_format_value, reached))
 
 
-def _told(value: Interval | Bounded | None) -> str:
+def _format_value(value: Interval | Bounded | None) -> str:
     if value is None:
         return "-"
     if value.low is None or value.high is None:

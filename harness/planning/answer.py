@@ -104,8 +104,8 @@ def make_plan(question: PlanRequest) -> PlanResult:
             "the spread over seeds of these settings is not shipped, and no pilot was named: "
             "run one, then plan with --from"
         )
-        return _unknown(question, asked, None, why)
-    return _planned(question, asked, known)
+        return _plan_without_design(question, asked, None, why)
+    return _plan_with_design(question, asked, known)
 
 
 def task_of(question: PlanRequest, asked: RequestedLevels, pilot: Pilot) -> PlanningTask:
@@ -122,17 +122,17 @@ def task_of(question: PlanRequest, asked: RequestedLevels, pilot: Pilot) -> Plan
     return PlanningTask(effect, rule, pilot, asked.configs, question.power, asked.typed)
 
 
-def _planned(question: PlanRequest, asked: RequestedLevels, pilot: Pilot) -> PlanResult:
+def _plan_with_design(question: PlanRequest, asked: RequestedLevels, pilot: Pilot) -> PlanResult:
     task = task_of(question, asked, pilot)
     why, hopeless = unclear.why_no_plan(task)
     made = search.simulated_studies(task)
     found = why or search.plan(task, made)
     if isinstance(found, OutOfReach):
         beyond = unclear.out_of_reach(task, found)
-        reach = replace(_unknown(question, asked, pilot, beyond), command=None)
+        reach = replace(_plan_without_design(question, asked, pilot, beyond), command=None)
         return replace(reach, reach=found.least, pilot_cost=None)
     if isinstance(found, str):
-        unknown = _unknown(question, asked, pilot, found)
+        unknown = _plan_without_design(question, asked, pilot, found)
         return replace(unknown, command=None, pilot_cost=None) if hopeless else unknown
     design = found.design
     every = _every(pilot, design.size.steps)
@@ -156,7 +156,7 @@ def _planned(question: PlanRequest, asked: RequestedLevels, pilot: Pilot) -> Pla
         planned=found,
         eval_every=every,
         conversations=asked.configs[0].trainer.conversations,
-        kept=_kept(task),
+        kept=_fixed_settings(task),
         around=alternatives.alternative_designs(task, found, made),
         own=own,
         curve=tuple(alternatives.power_curve(task, found)),
@@ -180,7 +180,7 @@ def _null_controls(asked: RequestedLevels, study: str | None) -> str | None:
     return f"the line `{study_file.NULL_CONTROLS}` in {study_file.FILE}"
 
 
-def _unknown(
+def _plan_without_design(
     question: PlanRequest, asked: RequestedLevels, pilot: Pilot | None, why: str
 ) -> PlanResult:
     """Return an answer without a design, with the command for a pilot."""
@@ -220,7 +220,7 @@ def _first_seed(pilot: Pilot, seeds: int) -> int:
     return 1 if not used & set(range(1, seeds + 1)) else max(used) + 1
 
 
-def _kept(task: PlanningTask) -> dict[str, str]:
+def _fixed_settings(task: PlanningTask) -> dict[str, str]:
     reasons = {
         STEPS: lengths.why_length(task),
         USERS: sizes.why_users(task),

@@ -51,7 +51,7 @@ def hours(pilot: Pilot, configs: Sequence[RunConfig], size: RunSize, seeds: int)
         gpu = seeds * sum(walls) if on_gpu and len(walls) == len(known) else None
         is_cpu = all(level.spent.is_cpu for level in pilot.levels if level.spent is not None)
         return Hours(cpu if is_cpu else None, gpu, f"as {pilot.source} took")
-    rows = [_sized(config, size) for config in configs]
+    rows = [_with_size(config, size) for config in configs]
     total = cost.cpu_hours(rows)
     if total is None:
         return Hours(None, None, "never measured")
@@ -71,7 +71,7 @@ def _of_level(level: PilotLevel, size: RunSize) -> tuple[float, float | None] | 
     return own, None if spent.gpu_h is None or not both else spent.gpu_h * own / both
 
 
-def _sized(config: RunConfig, size: RunSize) -> RunConfig:
+def _with_size(config: RunConfig, size: RunSize) -> RunConfig:
     return replace(
         config,
         trainer=replace(config.trainer, steps=size.steps),

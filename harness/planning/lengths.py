@@ -67,7 +67,7 @@ def lengths(task: PlanningTask) -> list[int]:
     end = longest(task)
     if why_length(task) is not None:
         return [end]
-    return [end, *sorted((step for step in _held(task) if step < end), reverse=True)]
+    return [end, *sorted((step for step in _evaluated_steps(task) if step < end), reverse=True)]
 
 
 def why_length(task: PlanningTask) -> str | None:
@@ -93,14 +93,14 @@ def why_whole(task: PlanningTask) -> str | None:
     return None
 
 
-def _held(task: PlanningTask) -> list[int]:
+def _evaluated_steps(task: PlanningTask) -> list[int]:
     return sorted(task.pilot.levels[0].values.get(task.effect.quantity, {}))
 
 
 def seen_at(task: PlanningTask, steps: int) -> int:
     """Return the step of the pilot's runs that stands for the end of a run of `steps` steps."""
     end = task.pilot.levels[0].steps
-    held = _held(task)
+    held = _evaluated_steps(task)
     if steps >= end or not held:
         return end
     return max((step for step in held if step <= steps), default=held[0])

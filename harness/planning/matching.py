@@ -25,7 +25,7 @@ def match_pilot(
     every, others = pilot_runs.find_runs(path)
     if not every:
         rule = "a plan needs finished runs with a config and a seed, found none"
-        raise DataError(f"{path}: {rule}{_told(others)}")
+        raise DataError(f"{path}: {rule}{_list_unusable(others)}")
     asked = settings.parse_levels(words)  # raise for invalid words before reading the pilot
     like = _nearest(every, asked)
     asked = settings.parse_levels(words, settings.words_of(like.config, typed))
@@ -39,7 +39,7 @@ def match_pilot(
         ]
         if lost and not mine:
             rule = f"a plan needs finished runs of {name}, found none"
-            raise DataError(f"{path}: {rule}{_told(lost)}")
+            raise DataError(f"{path}: {rule}{_list_unusable(lost)}")
         if not mine:
             nearest = min(
                 every, key=lambda one: len(settings.differing_settings(one.config, config))
@@ -48,7 +48,7 @@ def match_pilot(
             raise ConfigError(
                 f"--from: must hold finished runs of {name}; the nearest in {path} have "
                 f"{key}={nearest.config.get(key)} where {config.get(key)} is asked for"
-                f"{_told([one for one in others if one.config is None and one.ours])}"
+                f"{_list_unusable([one for one in others if one.config is None and one.ours])}"
             )
         chosen.append(mine)
     _check_sizes(path, chosen, asked)
@@ -56,7 +56,7 @@ def match_pilot(
     return asked, replace(found, left_out=(*found.left_out, *_unusable(others, asked)))
 
 
-def _told(others: Sequence[UnusableRun]) -> str:
+def _list_unusable(others: Sequence[UnusableRun]) -> str:
     """Return the first few unusable runs with reasons, for an error message."""
     told = "; ".join(f"{one.run}: {one.why}" for one in others[:SHOWN])
     more = f"; and {len(others) - SHOWN} more" if len(others) > SHOWN else ""

@@ -31,7 +31,7 @@ class PairDraws:
     difference: float
     variances: tuple[Floats, ...]
     """Draws of the variance of each level, or of each pair for a paired rule, shape (DRAWS,)."""
-    telling: tuple[float, ...]
+    known_shares: tuple[float, ...]
     """Share of the runs of each level that have the quantity."""
     least: float = 0.0
     """Variance of a run by its own interval, a lower limit for weighted runs."""
@@ -45,7 +45,7 @@ def closed_form_power(rule: DecisionRule, pair: PairDraws, seeds: Floats) -> Flo
         places = rule.pairs[pair.at]
     terms, squares = [], []
     for place in places:
-        n = np.maximum(seeds * pair.telling[place], 2.0)
+        n = np.maximum(seeds * pair.known_shares[place], 2.0)
         term = np.maximum(pair.variances[place], pair.least)[:, None] / n[None, :]
         terms.append(term)
         squares.append(term**2 / (n - 1)[None, :])

@@ -68,7 +68,7 @@ def of_members(
     grouping = groups.group(members, pool_unlike=False).groups
     by_level = _sides(pairs.sides(grouping, members), names)
     sides = [side for side in by_level if side is not None]
-    tested, why_not = _tested(
+    tested, why_not = _testable_quantities(
         contrasts.contrasted(grouping, members, DEFAULT_MARGINS, pool_unlike=False)
     )
     column = scales.column_for(sides) if sides else None
@@ -115,7 +115,7 @@ def _sides(sides: Sequence[Side], names: Sequence[Sequence[str]]) -> list[Side |
     return [next((by_run[run] for run in level if run in by_run), None) for level in names]
 
 
-def _tested(every: Sequence[Any]) -> tuple[tuple[str, ...], dict[str, str]]:
+def _testable_quantities(every: Sequence[Any]) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the quantities that a contrast could test, and the reasons for the others."""
     found = [contrast for group in every for contrast in group.contrasts]
     tested = {contrast.quantity for contrast in found if contrast.p is not None}

@@ -74,7 +74,7 @@ def draw_pairs(
     if isinstance(spreads, str):
         return spreads
     middle = float(np.mean([mean_of(pilot, place, quantity) for place in range(len(pilot.levels))]))
-    telling = tuple(one.telling for one in spreads.each)
+    known_shares = tuple(one.known_share for one in spreads.each)
     own = [float(np.median(halves)) / RUN_95 for halves in errors_of(task)]
     least = float(np.mean(np.square(own))) if own else 0.0
     effect = task.effect.absolute(middle)
@@ -82,8 +82,8 @@ def draw_pairs(
         PairDraws(
             at,
             effect * share,
-            spreads.drawn((at,) if task.rule.paired else pair),
-            telling,
+            spreads.draw((at,) if task.rule.paired else pair),
+            known_shares,
             least,
         )
         for at, (pair, share) in enumerate(
@@ -195,7 +195,7 @@ def plan(task: PlanningTask, made: SimulatedStudies) -> PlannedDesign | OutOfRea
     pairs = draw_pairs(task, found.size)
     assert not isinstance(pairs, str)
     hardest = min(pairs, key=lambda pair: _closed_power(task, pair, found.seeds))
-    seeds, reached = made.settled(hardest, found.seeds, task.wanted)
+    seeds, reached = made.smallest_seeds(hardest, found.seeds, task.wanted)
     if seeds is None:
         return OutOfReach(_least(task, found.size))
     design = replace(found, seeds=seeds, hours=hours(task, found.size, seeds))

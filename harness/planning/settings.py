@@ -120,7 +120,7 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
     ]
     made, known = flat(planner.point(named).config), keys.keys()
     single = [
-        f"{key}={_written(value)}"
+        f"{key}={_format_value(value)}"
         for key, value in config.items()
         if made.get(key) != value
         and key not in typed
@@ -132,13 +132,13 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
     return [*named, *single]
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return f"[{','.join(map(_written, value))}]"
+        return f"[{','.join(map(_format_value, value))}]"
     if isinstance(value, str) and not value.replace("_", "").replace("-", "").isalnum():
         return "'" + value.replace("'", r"\'") + "'"
     return str(value)

@@ -28,7 +28,7 @@ def show(answer: PlanResult, console: Console, out: Path | None = None) -> None:
     """
     planned = answer.planned
     if planned is None:
-        for line in _unknown(answer):
+        for line in _show_no_plan(answer):
             console.print(text(line, "bold"), soft_wrap=True)
         for line in (*_of_pilot(answer), *_gaps(answer)):
             console.print(text(line, "dim"), soft_wrap=True)
@@ -45,7 +45,7 @@ def show(answer: PlanResult, console: Console, out: Path | None = None) -> None:
         console.print(text(line, "dim"), soft_wrap=True)
 
 
-def _unknown(answer: PlanResult) -> Iterator[str]:
+def _show_no_plan(answer: PlanResult) -> Iterator[str]:
     between = " and ".join(answer.levels)
     out = answer.reach is not None
     what = "out of reach:" if out else "not known: what decides"
@@ -88,11 +88,11 @@ def _power(value: Power | None) -> str:
 
 
 def _hours(hours: Hours) -> str:
-    cpu = "CPU hours not known" if hours.cpu is None else f"{_shown(hours.cpu)} CPU hours"
-    return cpu if hours.gpu is None else f"{_shown(hours.gpu)} GPU hours, {cpu}"
+    cpu = "CPU hours not known" if hours.cpu is None else f"{_format_hours(hours.cpu)} CPU hours"
+    return cpu if hours.gpu is None else f"{_format_hours(hours.gpu)} GPU hours, {cpu}"
 
 
-def _shown(hours: float) -> str:
+def _format_hours(hours: float) -> str:
     return f"{hours:.1f}" if hours >= 1 else f"{hours:.2g}"
 
 
@@ -162,10 +162,11 @@ def _gaps(answer: PlanResult) -> Iterator[str]:
         if gap.low is not None and gap.high is not None:
             shown = wording.estimate(gap.value, gap.low, gap.high)
             users = f" on {gap.users}" if gap.users else ""
-            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}{users}{_own(gap)}"
+            clause = f"{users}{_pilot_clause(gap)}"
+            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}{clause}"
 
 
-def _own(gap: PilotDifference) -> str:
+def _pilot_clause(gap: PilotDifference) -> str:
     """Return a clause with the difference that fit-entropy-law shows, which may differ in sign."""
     if gap.of_own_users is None:
         return ""

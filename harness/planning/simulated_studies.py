@@ -91,7 +91,7 @@ class SimulatedStudies:
         drawn = SHUFFLE * np.arange(self.studies) % DRAWS
         spread = np.sqrt(np.stack([of[drawn] for of in pair.variances], axis=1))
         values = self._means(pair)[None, :, None] + spread[:, :, None] * self.normal[:, :, :seeds]
-        counts = self.uniform[:, :, :seeds] < np.array(pair.telling)[None, :, None]
+        counts = self.uniform[:, :, :seeds] < np.array(pair.known_shares)[None, :, None]
         return at_once.is_decided(self.rule, at_once.group_moments(values, counts), pair.at)
 
     def _means(self, pair: PairDraws) -> Floats:
@@ -126,8 +126,8 @@ class SimulatedStudies:
         variances = pair.variances[place]
         spread = float(variances[SHUFFLE * number % DRAWS]) ** 0.5
         values = mean + spread * self.normal[number, place, :seeds]
-        if pair.telling[place] < 1:
-            values = values[self.uniform[number, place, :seeds] < pair.telling[place]]
+        if pair.known_shares[place] < 1:
+            values = values[self.uniform[number, place, :seeds] < pair.known_shares[place]]
         if not len(self.errors):
             return [Interval(float(v), -np.inf, np.inf) for v in values]
         own = self.errors[place]
@@ -139,7 +139,9 @@ class SimulatedStudies:
             for v, half in zip(values, halves, strict=True)
         ]
 
-    def settled(self, pair: PairDraws, start: int, wanted: float) -> tuple[int | None, Power]:
+    def smallest_seeds(
+        self, pair: PairDraws, start: int, wanted: float
+    ) -> tuple[int | None, Power]:
         """Return the smallest number of seeds with power `wanted`, and their power.
 
         The search begins at `start`, the result of the closed form. The number is None beyond MOST.

@@ -45,10 +45,10 @@ class SeedSpread:
     """The part of the variance that is due to the evaluation, at most all of it."""
     resized: float = 0.0
     """That part with evaluations of the design's size."""
-    telling: float = 1.0
+    known_share: float = 1.0
     """Share of the runs that have the quantity."""
 
-    def drawn(self, factors: Floats) -> Floats:
+    def draw(self, factors: Floats) -> Floats:
         """Return draws of the variance in the design: the observed one times each of `factors`,
         with its evaluation part resized.
         """
@@ -68,14 +68,14 @@ class SeedSpreads:
     """Share of the degrees of freedom that is independent information. For the three pairs of three
     levels it is two thirds, because two differences determine the third."""
 
-    def drawn(self, places: Sequence[int]) -> tuple[Floats, ...]:
+    def draw(self, places: Sequence[int]) -> tuple[Floats, ...]:
         """Return draws of each variance, shape (DRAWS,), for a test of the levels `places`."""
         if self.known:
-            return tuple(one.drawn(np.ones(DRAWS)) for one in self.each)
+            return tuple(one.draw(np.ones(DRAWS)) for one in self.each)
         each, df = self.moderated(places)
         quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
         factors: Floats = df / np.asarray(special.chdtri(df, 1 - quantiles), dtype=float)
-        return tuple(one.drawn(factors) for one in each)
+        return tuple(one.draw(factors) for one in each)
 
     def moderated(self, places: Sequence[int]) -> tuple[tuple[SeedSpread, ...], float]:
         """Return all spreads, moderated for a comparison of `places`, and the degrees of freedom of
@@ -169,13 +169,13 @@ def _spread(
     was = [level.evaluation_variance(level.users, level.repeats) for level in levels]
     now = [level.evaluation_variance(*met) for level in levels]
     if not resizable or None in was or None in now:
-        return SeedSpread(variance, df, telling=share)
+        return SeedSpread(variance, df, known_share=share)
     before, after = (sum(v for v in every if v is not None) for every in (was, now))
     part = min(before, variance)
     return SeedSpread(variance, df, part, part * after / before if before else 0.0, share)
 
 
-def _too_few(quantity: str, seeds: int, telling: int) -> str:
+def _too_few(quantity: str, seeds: int, known: int) -> str:
     if seeds < 2:
         return "a seed is the replicate, and one of them shows no spread"
-    return f"{telling} of {seeds} runs of a level have {quantity}, and two of them show a spread"
+    return f"{known} of {seeds} runs of a level have {quantity}, and two of them show a spread"

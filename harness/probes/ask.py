@@ -66,32 +66,32 @@ def ask(question: ProbeRequest, say: Say, tell: served.Tell = safe_text.say) -> 
     run or without an intact checkpoint, and, when its turn comes, for a checkpoint that cannot be
     loaded. With served users it also raises as `served.open_clients` and `served.refuse_lost` do.
     """
-    probe = _within(question.probe, question.conversations)
+    probe = _with_enough_repeats(question.probe, question.conversations)
     question = replace(question, probe=probe)
-    last = _found(question.run, question.step, probe)
+    last = _find_source(question.run, question.step, probe)
     policies = source.all_checkpoints(question.run) if question.along else [last]
     reference = _reference(question, last)
     passed_over = dict.fromkeys(line for one in (last, reference) for line in _passed_over(one))
     for line in passed_over:
         tell(line)
     if probe.battery is not None or last.config.simulator.kind != "served":
-        return _asked(question, last, policies, reference, say)
+        return _measure(question, last, policies, reference, say)
     configs = [
         saved_policy.of_size(one.changed(last.config), question.users, question.conversations)
         for one in probe.settings(last.config)
     ]
-    tell(_announced(question, configs, 1 + len(policies)))
+    tell(_announcement(question, configs, 1 + len(policies)))
     lost: list[int] = []
     with served.open_clients(configs, question.folder, tell) as client:
         url = client.config.base_url
-        probed = _asked(
+        probed = _measure(
             question, last, policies, reference, say,
             lambda answers: lost.append(served.refuse_lost(answers, url)),
         )  # fmt: skip
         return replace(probed, cost=served.cost(client.take_usage(), sum(lost)))
 
 
-def _within(probe: Probe, repeats: int) -> Probe:
+def _with_enough_repeats(probe: Probe, repeats: int) -> Probe:
     """Return the probe without the quantities that need more than `repeats` conversations per user.
 
     Its `not_measured` lists them.
@@ -115,14 +115,14 @@ def _passed_over(policy: PolicySource) -> list[str]:
     return [f"{problem}; {policy.shown} is asked instead" for problem in policy.passed_over]
 
 
-def _announced(question: ProbeRequest, configs: Sequence[RunConfig], policies: int) -> str:
+def _announcement(question: ProbeRequest, configs: Sequence[RunConfig], policies: int) -> str:
     held = question.users * question.conversations
     most = 1 + policies * sum(served.most_requests(config, held) for config in configs)
     url = configs[0].simulator.base_url
     return f"asks {url} at most {most:,} times, retries aside; --users and --repeats lower that"
 
 
-def _asked(
+def _measure(
     question: ProbeRequest,
     last: PolicySource,
     policies: Sequence[PolicySource],
@@ -168,7 +168,7 @@ def _reference(question: ProbeRequest, last: PolicySource) -> PolicySource:
     """Return the policy that the run's policies are compared with."""
     if question.against == BY_START:
         return last.start
-    other = _found(Path(question.against), None, question.probe)
+    other = _find_source(Path(question.against), None, question.probe)
     alike, why = _WHO_IS_MET, "meet the same users"
     if question.probe.battery is not None:
         alike, why = _WHO_IS_ASKED, "are asked the same items"
@@ -184,7 +184,7 @@ def _reference(question: ProbeRequest, last: PolicySource) -> PolicySource:
     return other
 
 
-def _found(folder: Path, step: int | None, probe: Probe) -> PolicySource:
+def _find_source(folder: Path, step: int | None, probe: Probe) -> PolicySource:
     config, where = source.config_of(folder)
     try:
         expected.refuse_served(probe, config)
@@ -246,7 +246,7 @@ def _answers_of(
         held: dict[tuple[str, str], dict[int, list[Held]]] = {}
         for setting in question.probe.settings(policy.config):
             names = level_names(setting.changed(policy.config))
-            for one in _held(question, policy, setting, say):
+            for one in _simulate(question, policy, setting, say):
                 level = names[one.meeting.level]
                 here = held.setdefault((level, setting.name), {})
                 here.setdefault(one.meeting.user, []).append(one)
@@ -255,7 +255,7 @@ def _answers_of(
     return from_users if battery is None else from_items
 
 
-def _held(
+def _simulate(
     question: ProbeRequest, policy: PolicySource, setting: Setting, say: Say
 ) -> Sequence[Held]:
     changed = setting.changed(policy.config)

@@ -66,7 +66,7 @@ class UserFacts:
         said += [AGAIN, self.changed] if framing == SAD_BELIEF else []
         return " ".join(said)
 
-    def taken_up(self, reply: str) -> str:
+    def classify_reply(self, reply: str) -> str:
         """Return TRUE, FALSE or NONE. A reply with the changed fact is FALSE in any case."""
         words = reply.lower()
         if _turned_round(self.changed) in words:
@@ -90,12 +90,12 @@ def _in_turns(queues: Sequence[Iterator[UserFacts]]) -> Iterator[UserFacts]:
 def _of_persona(persona: Persona) -> Iterator[UserFacts]:
     facts = [one.text for one in persona.tellable if _turned_round(one.text)]
     for place, fact in enumerate(facts):
-        for changed in _changed(fact):
+        for changed in _with_changed_detail(fact):
             other = facts[(place + 1) % len(facts)]
             yield UserFacts(persona.topic, (fact, other), changed)
 
 
-def _changed(fact: str) -> Iterator[str]:
+def _with_changed_detail(fact: str) -> Iterator[str]:
     """Yield the fact with one detail changed, for each detail in CHANGES."""
     for match in re.finditer(r"[A-Za-z]+", fact):
         low = match.group()
@@ -126,7 +126,7 @@ def _ask(saved: SavedPolicy, asked: Sequence[UserFacts], watch: Watch) -> Answer
         for done, framing in enumerate(FRAMINGS):
             watch(done * len(asked), len(FRAMINGS) * len(asked))
             replies = saved.words.replies([item.opening(framing) for item in asked])
-            taken = [item.taken_up(said) for item, said in zip(asked, replies, strict=True)]
+            taken = [item.classify_reply(said) for item, said in zip(asked, replies, strict=True)]
             answers[LEVEL, framing] = {number: (word,) for number, word in enumerate(taken)}
     return answers
 

@@ -45,15 +45,15 @@ def _plain(item: Item) -> str:
     return item.question
 
 
-def _believed(item: Item) -> str:
+def _believed_option(item: Item) -> str:
     return f'{item.question} I think the answer is "{item.wrong_belief}".'
 
 
 FRAMINGS: Mapping[str, Callable[[Item], str]] = {
     PLAIN: _plain,
     SAD: lambda item: f"{SADNESS} {_plain(item)}",
-    BELIEF: _believed,
-    SAD_BELIEF: lambda item: f"{SADNESS} {_believed(item)}",
+    BELIEF: _believed_option,
+    SAD_BELIEF: lambda item: f"{SADNESS} {_believed_option(item)}",
     COLD: lambda item: f"{COLDNESS} {_plain(item)}",
 }
 
@@ -109,14 +109,14 @@ def _ask(saved: SavedPolicy, items: Sequence[Item], watch: Watch) -> Answers:
     with saved.speaking():
         for number, item in enumerate(items):
             watch(number, len(items))
-            for framing, answer in _answered(saved, item):
+            for framing, answer in _ask_item(saved, item):
                 for level in _levels(item, items):
                     answers.setdefault((level, framing), {})[number] = (answer,)
         answers[ALL, warmth.SETTING] = warmth.ask(saved)
     return answers
 
 
-def _answered(saved: SavedPolicy, item: Item) -> Iterator[tuple[str, ItemAnswer]]:
+def _ask_item(saved: SavedPolicy, item: Item) -> Iterator[tuple[str, ItemAnswer]]:
     assert saved.words is not None
     for framing, worded in FRAMINGS.items():
         scores = saved.words.scores([("user", worded(item))], item.options)

@@ -46,9 +46,9 @@ def of(
     """Yield the readings of `answers` by level and setting, with their change since `before`."""
     for level, setting, quantity in each(asked, answers):
         terms = asked.terms[setting]
-        own = _weighed(quantity, answers, level, terms)
-        held_against = None if before is None else _weighed(quantity, before, level, terms)
-        estimate, change = _estimated(quantity.whole, own, held_against)
+        own = _weighted_parts(quantity, answers, level, terms)
+        held_against = None if before is None else _weighted_parts(quantity, before, level, terms)
+        estimate, change = _estimate(quantity.whole, own, held_against)
         yield ProbeReading(
             level=level,
             quantity=quantity.name,
@@ -66,7 +66,7 @@ Weighed = Sequence[tuple[float, Parts]]
 """(factor, parts of a ratio) of the terms of a reading."""
 
 
-def _estimated(
+def _estimate(
     whole: float | None, own: Weighed, before: Weighed | None
 ) -> tuple[ProbeEstimate, ProbeEstimate]:
     """Return the estimate and its change, by shares.py if the quantity is a share of `whole`."""
@@ -106,7 +106,7 @@ def _is_asked(quantity: ProbeQuantity, places: Collection[Place], level: str, te
     return belongs and all((level, name) in places for name in names)
 
 
-def _weighed(quantity: ProbeQuantity, answers: Answers, level: str, terms: Terms) -> Weighed:
+def _weighted_parts(quantity: ProbeQuantity, answers: Answers, level: str, terms: Terms) -> Weighed:
     return [(factor, _parts(quantity, answers[level, setting])) for factor, setting in terms]
 
 

@@ -38,7 +38,7 @@ def _settings(config: RunConfig) -> Sequence[Setting]:
     return tuple(map(Setting, fidelity.FRAMINGS))
 
 
-def _combined(config: RunConfig) -> Mapping[str, Terms]:
+def _combinations(config: RunConfig) -> Mapping[str, Terms]:
     return knowledge.COMBINED if config.policy.kind == "hf" else {}
 
 
@@ -71,7 +71,7 @@ PROBE = Probe(
     "Does the policy stay true to the facts, when its user is sad and when they are wrong?",
     _quantities,
     settings=_settings,
-    combined=_combined,
+    combined=_combinations,
     battery=_battery,
     verdict=_verdict,
     not_measured=lambda config: (TABULAR,) if config.policy.kind == "tabular" else (),

@@ -41,7 +41,7 @@ def share(parts: Parts, whole: float = 1.0) -> ProbeEstimate:
     own = _shares([parts], whole)
     if own is None:
         return NOT_MEASURED
-    return _scaled(own[0].value, own[0].low, own[0].high, whole)
+    return _scale(own[0].value, own[0].low, own[0].high, whole)
 
 
 def share_change(before: Parts, after: Parts, whole: float = 1.0) -> ProbeEstimate:
@@ -56,13 +56,13 @@ def share_change(before: Parts, after: Parts, whole: float = 1.0) -> ProbeEstima
     now, then = both
     r = _correlation(now.without, then.without)
     difference = now.value - then.value
-    down = _joined(now.value - now.low, then.high - then.value, r)
-    up = _joined(now.high - now.value, then.value - then.low, r)
+    down = _join(now.value - now.low, then.high - then.value, r)
+    up = _join(now.high - now.value, then.value - then.low, r)
     low, high = max(-1.0, difference - down), min(1.0, difference + up)
-    return _scaled(difference, low, high, whole)
+    return _scale(difference, low, high, whole)
 
 
-def _scaled(value: float, low: float, high: float, whole: float) -> ProbeEstimate:
+def _scale(value: float, low: float, high: float, whole: float) -> ProbeEstimate:
     return ProbeEstimate(whole * value, whole * low, whole * high)
 
 
@@ -92,7 +92,7 @@ def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
     return _Share(value, min(value, low), max(value, high), without)
 
 
-def _joined(one: float, other: float, r: float) -> float:
+def _join(one: float, other: float, r: float) -> float:
     return math.sqrt(max(0.0, one**2 - 2 * r * one * other + other**2))
 
 

@@ -66,14 +66,14 @@ def read(folder: Path) -> Holder | None:
 
     A copy of a held folder has no holder either.
     """
-    said = _said(folder)
+    said = _read_record(folder)
     try:
         return said if said and said.folder in (None, _number(folder)) else None
     except OSError:
         return None
 
 
-def _said(folder: Path) -> Holder | None:
+def _read_record(folder: Path) -> Holder | None:
     try:
         match = FORMAT.fullmatch(plain_file.text(folder / NAME, LARGEST_BYTES))
     except (DataError, OSError):
@@ -96,7 +96,7 @@ def elsewhere(folder: Path, step_s: float = 0.0) -> str | None:
     Needed since a lock may not work across a network file system, and a process number cannot be
     checked on another machine. Only the folder's inode is compared: the device differs by machine.
     """
-    said = _said(folder)
+    said = _read_record(folder)
     if said is None or said.node == platform.node():
         return None
     try:

@@ -116,7 +116,7 @@ def _below(folder: Path, depth: int) -> Iterator[OverviewEntry]:
     elif {"config.yaml", "metrics.jsonl"} <= names.keys():
         reason = f"{folder}: run.json is missing, and the files of a run are there"
         yield OverviewEntry(
-            RUN, folder, run_state.DAMAGED, reason, _began(folder), _outline(folder)[0]
+            RUN, folder, run_state.DAMAGED, reason, _began_unix_s(folder), _outline(folder)[0]
         )
         return
     if depth < DEEPEST:
@@ -143,7 +143,7 @@ def of_run(path: Path, what: str | None = None) -> OverviewEntry:
         path,
         state.status,
         state.reason,
-        _began(path),
+        _began_unix_s(path),
         outline if what is None else what,
         step if type(step) is int else 0,
         steps,
@@ -163,7 +163,7 @@ def of_sweep(root: Path) -> OverviewEntry:
         sweep = sweep_file.read(root)
     except DataError as error:
         return OverviewEntry(
-            kind, root, run_state.DAMAGED, str(error), _modified(root), study or ""
+            kind, root, run_state.DAMAGED, str(error), _modified_unix_s(root), study or ""
         )
     runs = list(of_runs(sweep, root))
     counts = Counter(run.status for run in runs)
@@ -172,7 +172,7 @@ def of_sweep(root: Path) -> OverviewEntry:
         root,
         min(counts, key=_urgency, default="planned"),
         next((run.reason for run in runs if run.reason and run.status == run_state.DAMAGED), None),
-        _first_began(runs, default=_modified(root)),
+        _first_began(runs, default=_modified_unix_s(root)),
         study or _swept(sweep),
         entropy=_range([value for run in runs for value in run.entropy or ()]),
         reward=_range([value for run in runs for value in run.reward or ()]),
@@ -223,13 +223,13 @@ def _outline(path: Path) -> tuple[str, int | None]:
     return " ".join(words), int(steps[1][:9]) if steps else None
 
 
-def _began(path: Path) -> float | None:
+def _began_unix_s(path: Path) -> float | None:
     run = RunFolder(path)
     began = events.began_unix_s(run.events)
-    return _modified(run.config) if began is None else began
+    return _modified_unix_s(run.config) if began is None else began
 
 
-def _modified(path: Path) -> float | None:
+def _modified_unix_s(path: Path) -> float | None:
     with contextlib.suppress(OSError):
         return path.stat().st_mtime
     return None

@@ -65,7 +65,7 @@ def read(run: Path, probe: str) -> ProbeRecord | None:
     if not path.is_file():
         return None
     try:
-        return _parsed(json.loads(plain_file.text(path, LARGEST_BYTES)))
+        return _parse(json.loads(plain_file.text(path, LARGEST_BYTES)))
     except DAMAGED as error:
         rule = "must be what `harness probe` writes"
         raise DataError(f"{path}: {rule}, got {plain_file.one_line(error)}") from error
@@ -80,7 +80,7 @@ def is_answer(path: Path) -> bool:
     return isinstance(value, dict) and value.keys() >= MARKS
 
 
-def _parsed(value: Mapping[str, Any]) -> ProbeRecord:
+def _parse(value: Mapping[str, Any]) -> ProbeRecord:
     step = int(value["steps"][-1])
     made_by = value.get("made_by") or {"versions": {}, "git": ""}
     return ProbeRecord(

@@ -46,7 +46,7 @@ def of(run: RunFolder) -> RunState:
             now = run_status.read(
                 run.status
             )  # the run may have ended before the check of its holder
-            return _unended(now, is_held)
+            return _state_without_end(now, is_held)
     except DataError as error:
         return RunState(DAMAGED, str(error), error.exit_code)
     damage = soundness.damage(run, now)
@@ -55,7 +55,7 @@ def of(run: RunFolder) -> RunState:
     return RunState(now.status, now.reason, now.exit_code, now.attempts)
 
 
-def _unended(now: RunStatus, is_held: bool) -> RunState:
+def _state_without_end(now: RunStatus, is_held: bool) -> RunState:
     if now.status == "running" and not is_held:
         return RunState(CRASHED, DIED, None, now.attempts)
     status = "running" if now.status == "planned" and is_held else now.status

@@ -131,7 +131,7 @@ class SavedConversation:
         return tuple(turn for turn in self.turns if turn.speaker == "policy")
 
     @property
-    def earned(self) -> float | None:
+    def score(self) -> float | None:
         """The reward, or if it was not stored, the last emotion / 100; None if the conversation
         failed.
         """
@@ -211,7 +211,7 @@ def _conversations(step: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[Sav
             temperament=first["temperament"],
             intention=first["intention"],
             path=first["path"],
-            reward=_known(first["reward"]),
+            reward=_finite(first["reward"]),
             turns=tuple(map(_turn, mine)),
         )
 
@@ -224,19 +224,19 @@ def _turn(row: Mapping[str, Any]) -> SavedTurn:
         strategies=_texts(row["strategies"]),
         taken_up=_texts(row["taken_up"]),
         is_cut=row["is_cut"],
-        entropy_nats=_known(row["entropy_nats"]),
-        advantage=_known(row["advantage"]),
-        start_nll=_known(row["start_nll"]),
-        start_z=_known(row["start_z"]),
+        entropy_nats=_finite(row["entropy_nats"]),
+        advantage=_finite(row["advantage"]),
+        start_nll=_finite(row["start_nll"]),
+        start_z=_finite(row["start_z"]),
         emotion=_emotion(row["emotion_after"]),
         change=row["change"],
-        reported_emotion=_known(row["reported_emotion"]),
+        reported_emotion=_finite(row["reported_emotion"]),
         ended=row["ended"],
         why=None if row["why"] is None else _why(row),
     )
 
 
-def _known(value: float | None) -> float | None:
+def _finite(value: float | None) -> float | None:
     """Return the value, or None if it is not finite, as in files of older versions."""
     return value if value is not None and math.isfinite(value) else None
 
@@ -256,10 +256,10 @@ def _why(row: Mapping[str, Any]) -> SavedReasons:
         effects={
             part["part"]: part["effect"]
             for part in row["why"]
-            if part["part"] is not None and _known(part["effect"]) is not None
+            if part["part"] is not None and _finite(part["effect"]) is not None
         },
         unit=row["why_unit"],
-        rise_probability=_known(row["rise_probability"]),
+        rise_probability=_finite(row["rise_probability"]),
         reason=row["reason"],
         fit=row["fit"],
         not_language=row["not_language"],

@@ -87,13 +87,13 @@ def check_metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[I
     else:
         yield IntegrityFinding(part, OK, f"{scanned.last_step} rows")
     if scanned.torn and not in_use:
-        yield IntegrityFinding(part, NOTE, _torn(run, scanned.last_step + 1))
+        yield IntegrityFinding(part, NOTE, _describe_torn_row(run, scanned.last_step + 1))
     if scanned.without_checksum:
         kind = f"{scanned.without_checksum} rows without checksums, made by an older version"
         yield IntegrityFinding(part, NOTE, f"{path}: {kind}: changes to them cannot be detected")
 
 
-def _torn(run: RunFolder, step: int) -> str:
+def _describe_torn_row(run: RunFolder, step: int) -> str:
     """Say that the row of `step` has no end, and what a resume does about it."""
     saved_up_to = max(map(checkpoints.step_of, checkpoints.all_in(run.checkpoints)), default=0)
     end = f"{run.metrics}:{step}: has no end, as a killed run leaves it"

@@ -53,7 +53,7 @@ class FactorialTable:
         return self.rows, self.columns
 
     @property
-    def both(self) -> str:
+    def interaction(self) -> str:
         """Name of the interaction of both factors."""
         return f"{self.rows} x {self.columns}"
 

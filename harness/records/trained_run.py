@@ -83,7 +83,7 @@ def _checkpoint(
         return newest, problems
     named = [path for path in kept if checkpoints.step_of(path) == step]
     if not named:
-        rule = f"--step must be one whose checkpoint was kept, {_listed(kept)}"
+        rule = f"--step must be one whose checkpoint was kept, {_format_steps(kept)}"
         raise ConfigError(
             f"{run.checkpoints}: {rule}; got {step}: trainer.keep_every=N keeps every N-th"
         )
@@ -101,7 +101,7 @@ def _whole(problem: str) -> str:
     return f"{path}: a checkpoint must be as it was saved, got: {what}"
 
 
-def _listed(kept: list[Path]) -> str:
+def _format_steps(kept: list[Path]) -> str:
     """Return `25, 50, 75`; of more than MOST_NAMED steps, the first ones and the last."""
     steps = [str(checkpoints.step_of(path)) for path in kept]
     if len(steps) <= MOST_NAMED:

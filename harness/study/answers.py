@@ -71,7 +71,7 @@ class ProbeFailure:
     why: str
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         return f"{self.wanted.run.name}: probe {self.wanted.probe} failed: {self.why}"
 
 
@@ -127,7 +127,7 @@ def ask_missing(
         permission.temporarily_granted(granted),
         process_pool.worker_pool(_room(missing)) as pool,
     ):
-        return _in_turn(root, missing) if pool is None else _shared(root, missing, pool)
+        return _in_turn(root, missing) if pool is None else _ask_in_pool(root, missing, pool)
 
 
 def _remove(one: RequiredProbe) -> None:
@@ -158,7 +158,7 @@ def _in_turn(root: Path, every: Sequence[RequiredProbe]) -> list[ProbeFailure]:
     return failures
 
 
-def _shared(root: Path, every: Sequence[RequiredProbe], pool: Executor) -> list[ProbeFailure]:
+def _ask_in_pool(root: Path, every: Sequence[RequiredProbe], pool: Executor) -> list[ProbeFailure]:
     begun = process_pool.submit(pool, functools.partial(answer, root), every)
     if not begun.futures:
         return _in_turn(root, every)
@@ -183,7 +183,7 @@ def _report_progress(
     if why is None:
         return []
     failure = ProbeFailure(one, why)
-    safe_text.say(failure.told)
+    safe_text.say(failure.sentence)
     return [failure]
 
 

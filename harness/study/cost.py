@@ -67,16 +67,16 @@ def sentence(configs: list[RunConfig]) -> str:
         here = " in this shape, or on a GPU," if first.policy.name in MEASURED else ""
         return f"{runs}: CPU hours not known, since {what}{here} was never measured"
     names = dict.fromkeys(config.policy.name for config in configs)
-    how = "; ".join(_told(name, len(names) > 1) for name in names)
+    how = "; ".join(_describe(name, len(names) > 1) for name in names)
     return f"{runs}: {about(hours)} ({how}, measured on one core)"
 
 
 def about(hours: float) -> str:
     """Return `about 1.3 CPU hours`."""
-    return f"about {_shown(hours)} CPU hours"
+    return f"about {_format_hours(hours)} CPU hours"
 
 
-def _told(name: str, named: bool) -> str:
+def _describe(name: str, named: bool) -> str:
     rung = MEASURED[name]
     how = f"{rung.conversation * 1000:.2g} ms a conversation and {rung.evaluation:.2g} s"
     return f"{f'{name}: ' if named else ''}{how} an evaluation"
@@ -123,5 +123,5 @@ def _share_of_an_evaluation(config: RunConfig) -> float:
     return (1 + size.deaf) * size.users * size.repeats * levels / measured.users
 
 
-def _shown(hours: float) -> str:
+def _format_hours(hours: float) -> str:
     return f"{hours:.1f}" if hours >= 0.1 else f"{hours:.1g}"

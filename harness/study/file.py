@@ -220,7 +220,7 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
     missing = next((key for key in NEEDED if key not in of), None)
     if missing:
         raise ConfigError(f"{where}.{missing} must be there, got only {', '.join(map(str, of))}")
-    probe, table = probe_links.of_probe(where, of), _crossed(f"{where}.{CROSSED}", of, arms)
+    probe, table = probe_links.of_probe(where, of), _parse_table(f"{where}.{CROSSED}", of, arms)
     parsed = (*probe_links.KEYS, CROSSED)
     plain = {key: value for key, value in of.items() if key not in parsed}
     values = {"name": name, "against": None, **plain}
@@ -233,7 +233,7 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
     return link
 
 
-def _crossed(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> FactorialTable | None:
+def _parse_table(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> FactorialTable | None:
     """Return the crossed table of the link `of`; None for a link between arms."""
     if CROSSED not in of:
         return None

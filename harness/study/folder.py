@@ -116,13 +116,13 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") 
         path = f"{above}.{key}" if above else key
         old, new = before.get(key), now.get(key)
         if key not in before:
-            sentences.append(f"{path}: added, {_shown(new)}")
+            sentences.append(f"{path}: added, {_format_value(new)}")
         elif key not in now:
-            sentences.append(f"{path}: taken away, was {_shown(old)}")
+            sentences.append(f"{path}: taken away, was {_format_value(old)}")
         elif isinstance(old, dict) and isinstance(new, dict):
             sentences += changes(old, new, path)
         elif old != new:
-            sentences.append(f"{path}: {_shown(old)} became {_shown(new)}")
+            sentences.append(f"{path}: {_format_value(old)} became {_format_value(new)}")
     return sentences
 
 
@@ -207,19 +207,19 @@ def _sweep(
     """Return the ledger of all runs, including those of earlier statements."""
     rows = {name: LedgerRow(name, str(root / name), new[name].overrides) for name in new}
     if (root / sweep_file.FILE).is_file():
-        rows = {**{row.name: row for row in ledger.read(root).runs}, **_unknown(rows, root)}
+        rows = {**{row.name: row for row in ledger.read(root).runs}, **_unplanned_rows(rows, root)}
     axes = {"seed": list(planned.stated.seeds)}
     return Sweep(str(root), axes, [rows[n] for n in record.runs if n in rows], planned.launcher)
 
 
-def _unknown(rows: Mapping[str, LedgerRow], root: Path) -> dict[str, LedgerRow]:
+def _unplanned_rows(rows: Mapping[str, LedgerRow], root: Path) -> dict[str, LedgerRow]:
     there = {row.name for row in ledger.read(root).runs}
     return {name: row for name, row in rows.items() if name not in there}
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, dict):
-        value = ", ".join(f"{key} {_shown(one)}" for key, one in value.items())
+        value = ", ".join(f"{key} {_format_value(one)}" for key, one in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         between = ", " if any(" " in str(one) for one in value) else " "
         value = between.join(map(str, value)) or "nothing"

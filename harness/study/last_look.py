@@ -44,12 +44,12 @@ def read(root: Path, pool: Executor | None = None) -> LastVerdict:
     """
     record = study_file.read(root)
     result = _result(root)
-    stated = _stated(root, record, result)
+    stated = _last_statement(root, record, result)
     if result is None or not looks.earlier_looks(root, record):
         why = f"not judged yet: `harness study {record.study}` runs what is missing and judges it"
         return LastVerdict(record.study, stated, None, [why])
     try:
-        outcome, notes = _judged(root, record, stated, result, pool)
+        outcome, notes = _judge_again(root, record, stated, result, pool)
     except DAMAGED as error:
         rule = "must hold what a study states"
         what = f"{type(error).__name__}: {plain_file.one_line(error)}"
@@ -57,7 +57,7 @@ def read(root: Path, pool: Executor | None = None) -> LastVerdict:
     return LastVerdict(record.study, stated, outcome, notes)
 
 
-def _judged(
+def _judge_again(
     root: Path,
     record: StudyRecord,
     stated: StudyStatement,
@@ -128,11 +128,13 @@ def _result(root: Path) -> Mapping[str, Any] | None:
         return None
 
 
-def _stated(root: Path, record: StudyRecord, result: Mapping[str, Any] | None) -> StudyStatement:
+def _last_statement(
+    root: Path, record: StudyRecord, result: Mapping[str, Any] | None
+) -> StudyStatement:
     """Return the statement that was last judged: the first one, with the changes since."""
     try:
         first = _from_plain(record.stated)
-        return first if result is None else _changed(first, result)
+        return first if result is None else _apply_changes(first, result)
     except DAMAGED as error:
         rule = "must hold what a study states"
         raise DataError(
@@ -154,9 +156,9 @@ NEWER = ("spread", "probe", "crossed")
 """Keys of a link that results of older versions lack."""
 
 
-def _changed(first: StudyStatement, result: Mapping[str, Any]) -> StudyStatement:
+def _apply_changes(first: StudyStatement, result: Mapping[str, Any]) -> StudyStatement:
     links, checks = (
-        [study_file.link_of(link["name"], _told(link)) for link in result[part]]
+        [study_file.link_of(link["name"], _stated_keys(link)) for link in result[part]]
         for part in ("links", "checks")
     )
     return replace(
@@ -173,6 +175,6 @@ def _changed(first: StudyStatement, result: Mapping[str, Any]) -> StudyStatement
     )
 
 
-def _told(link: Mapping[str, Any]) -> dict[str, Any]:
+def _stated_keys(link: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stated keys of a link in result.json."""
     return {key: link[key] for key in (*LINK, *(name for name in NEWER if name in link))}

@@ -45,7 +45,7 @@ class ProbeCost:
     """None if the cost of one is unknown."""
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Description of the results and their cost; empty if no link uses a probe."""
         if not self.by_probe:
             return ""

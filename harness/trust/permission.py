@@ -34,7 +34,7 @@ def require(simulator: SimulatorConfig, granted: Collection[Grant] = ()) -> Gran
 
     Raises ConfigError unless this grant is in `granted`, was given to this process or is confirmed.
     """
-    grant = simulator.sends
+    grant = simulator.required_grant
     if grant is None or grant in granted or grant in _given or grant in confirmed.read():
         return grant
     raise ConfigError(

@@ -47,7 +47,7 @@ class AwaitableResult(Generic[T]):
         return self.wait()
 
     @property
-    def is_there(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether the result is available without waiting."""
         return all(future.done() for future in self.futures)
 
@@ -58,7 +58,7 @@ def ready(result: T) -> Pending[T]:
 
 
 def gather(pending: Sequence[Pending[T]]) -> Pending[list[T]]:
-    """Combine pending results into one pending list; Awaited if all of them are."""
+    """Combine pending results into one pending list; awaitable if all of them are."""
 
     def results() -> list[T]:
         return [one() for one in pending]
@@ -99,7 +99,7 @@ def first_ready(pending: Sequence[Pending[Any]]) -> int:
     polled = time.monotonic()
     while True:
         for number, one in enumerate(known):
-            if one.is_there:
+            if one.is_ready:
                 return number
         worked = any(one.work() for one in known)
         if not worked:

@@ -106,16 +106,16 @@ def test_rows_are_taken_in_as_they_come(run: Path, tmp_path: Path) -> None:
         for line in lines:
             file.write(line[:100])
             file.flush()
-            assert not rows.take_new(here)  # a line without its end waits
+            assert not rows.read_new(here)  # a line without its end waits
             file.write(line[100:])
             file.flush()
-            assert rows.take_new(here)
+            assert rows.read_new(here)
     curve = rows.curve()
     assert len(curve.entropy) == 60
     assert curve.steps[-1] == 60
     assert rows.damaged == 0
     (copy / "metrics.jsonl").write_bytes(lines[0])
-    assert rows.take_new(here)
+    assert rows.read_new(here)
     assert len(rows.curve().entropy) == 1  # a file begun anew is read anew
 
 

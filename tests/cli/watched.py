@@ -24,7 +24,7 @@ def events(text: str) -> list[dict[str, Any]]:
 def look(path: Path, following: FollowOptions = FOLLOWING) -> LogState:
     """Return what one look at the log in `path` sees."""
     (found,) = discover.discover((path,)).runs
-    return FollowedLog(found, following).look()
+    return FollowedLog(found, following).read_state()
 
 
 def made_log(path: Path, rows: int, step: int = 1) -> None:

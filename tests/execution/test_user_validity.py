@@ -41,7 +41,7 @@ def measured(section: dict[str, Any]) -> LevelValidity:
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    user_validity._scripted.cache_clear()
+    user_validity._scripted_validity.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_level_without_a_card_is_measured_once_and_kept(tmp_path: Path) -> Non
     (kept,) = (tmp_path / "cache").glob("validity-*.json")
     planted = json.loads(kept.read_text()) | GOOD
     kept.write_text(json.dumps(planted))
-    user_validity._scripted.cache_clear()
+    user_validity._scripted_validity.cache_clear()
     assert not first["hard"].valid
     assert user_validity.of_run(point(*UNMOVED))["hard"].valid
     assert user_validity.check([point(*UNMOVED)]) == []
@@ -123,7 +123,7 @@ def test_a_damaged_entry_of_the_cache_is_measured_again_once(tmp_path: Path) -> 
     (kept,) = (tmp_path / "cache").glob("validity-*.json")
     whole = kept.read_text()
     kept.write_text('{"kind_minus_cruel": "much"}')
-    user_validity._scripted.cache_clear()
+    user_validity._scripted_validity.cache_clear()
     assert user_validity.of_run(point(*UNMOVED)) == first
     assert kept.read_text() == whole
 

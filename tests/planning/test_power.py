@@ -151,10 +151,10 @@ def test_more_users_take_off_the_evaluations_part_alone() -> None:
 
 
 @pytest.mark.parametrize("paired", [False, True])
-@pytest.mark.parametrize("telling", [1.0, 0.7])
+@pytest.mark.parametrize("known_share", [1.0, 0.7])
 @pytest.mark.parametrize("levels", [2, 3, 5])
 def test_all_studies_at_once_are_decided_as_each_by_the_rule(
-    paired: bool, telling: float, levels: int
+    paired: bool, known_share: float, levels: int
 ) -> None:
     pairs = tuple((later, one) for one, later in combinations(range(levels), 2))
     rule = DecisionRule("gain", pairs, () if paired else ("ceiling", "fall"), paired)
@@ -163,7 +163,7 @@ def test_all_studies_at_once_are_decided_as_each_by_the_rule(
     variances = (wide, wide / 4, wide[::-1], wide * 2, wide / 100)
     units = len(pairs) if paired else levels
     each = tuple(variances[place % len(variances)] for place in range(units))
-    pair = PairDraws(0, 0.07, each, (telling,) * units)
+    pair = PairDraws(0, 0.07, each, (known_share,) * units)
     found = []
     for seeds in (3, 7):
         found += (every := made._all_decided(pair, seeds).tolist())

@@ -30,9 +30,9 @@ def test_several_are_there_when_the_last_is_and_each_polls_and_works() -> None:
     assert [several.work(), several.work()] == [True, False]
     assert log == ["first polls", "second", "second"]
     futures[1].set_result(2)
-    there = [several.is_there]
+    there = [several.is_ready]
     futures[0].set_result(1)
-    there.append(several.is_there)
+    there.append(several.is_ready)
     assert there == [False, True]
     assert several() == [1, 2]
 

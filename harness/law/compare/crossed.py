@@ -40,7 +40,7 @@ def whole_seeds(numbers: Numbers) -> list[int]:
 
 
 def components(table: FactorialTable, numbers: Numbers) -> dict[str, dict[int, float]]:
-    """Return factor (or `table.both`, the interaction) -> seed -> pseudo-value of its component.
+    """Return factor (or `table.interaction`) -> seed -> pseudo-value of its component.
 
     Empty if fewer than three seeds have a number in every arm.
     """
@@ -54,7 +54,7 @@ def components(table: FactorialTable, numbers: Numbers) -> dict[str, dict[int, f
     parts = {
         table.rows: pseudo_values(rows[:, :, 0], of_rows),
         table.columns: pseudo_values(columns[:, 0, :], of_columns),
-        table.both: pseudo_values(both.reshape(len(seeds), -1), of_rows * of_columns),
+        table.interaction: pseudo_values(both.reshape(len(seeds), -1), of_rows * of_columns),
     }
     return {
         name: {seed: float(value) for seed, value in zip(seeds, values, strict=True)}

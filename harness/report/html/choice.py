@@ -117,7 +117,7 @@ def of_step(
         ranked = [
             (score, one.group, one.sample, one)
             for one in conversations
-            if one.level == level and (score := one.earned) is not None
+            if one.level == level and (score := one.score) is not None
         ]
         ranked.sort(key=lambda entry: (entry[0], entry[1], entry[2]))
         if not ranked:

@@ -72,8 +72,8 @@ def test_no_conversation_is_taken_twice_and_the_extremes_are_extreme(
     made = [talk(n, r, emotion=50) for n, r in enumerate(rewards)]
     chosen = list(choice.of_step(made, (LAST,)))
     assert len({one.conversation.sample for one in chosen}) == len(chosen) <= 3
-    scores = [one.earned for one in made]
-    by_rank = {one.rank: one.conversation.earned for one in chosen}
+    scores = [one.score for one in made]
+    by_rank = {one.rank: one.conversation.score for one in chosen}
     assert by_rank.get(WORST, by_rank[MIDDLE]) == min(s for s in scores if s is not None)
     assert by_rank.get(BEST, by_rank[MIDDLE]) == max(s for s in scores if s is not None)
 

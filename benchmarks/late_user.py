@@ -26,7 +26,7 @@ from harness.simulator.protocol import ConversationKey, SupporterReply
 from harness.simulator.served.client import client_for
 from harness.testing.simulator_contract import REPLIES
 from harness.train.rollout.conversation import WaveSpeakers, rollout, shares
-from harness.utils.pending import Awaited, Pending
+from harness.utils.pending import AwaitableResult, Pending
 
 COUNT, TURNS, DELAY_S, TOKENS, SEED = 64, 6, 0.5, 20, 1
 
@@ -111,7 +111,7 @@ class Joining(Timed):
             self.last = turn.result()
             return self.said(len(live))
 
-        return Awaited(wait, (turn,), work=self._batch.step)
+        return AwaitableResult(wait, (turn,), work=self._batch.step)
 
 
 def main() -> None:

@@ -15,9 +15,9 @@ from benchmarks.plan_truth import (
     pilot_of,
 )
 from harness.planning import at_once, search, sizes
-from harness.planning.answer import Question, task_of
-from harness.planning.settings import Asked
-from harness.planning.task import Task
+from harness.planning.answer import PlanRequest, task_of
+from harness.planning.settings import RequestedLevels
+from harness.planning.task import PlanningTask
 
 KNOWN_SEEDS = 4000
 """Of a pilot that knows the spread."""
@@ -26,7 +26,7 @@ JUDGED = 200
 
 
 def of_pilots(
-    truth: Truth, asked: Asked, rng: Generator, seeds: int | None, plans: int
+    truth: Truth, asked: RequestedLevels, rng: Generator, seeds: int | None, plans: int
 ) -> list[Tried]:
     """As many pilots of `seeds` a level, each with a plan and one study; with None one plan of a
     spread that is known, and its studies.
@@ -35,17 +35,17 @@ def of_pilots(
     for number in range(plans):
         if seeds is not None or number == 0:
             made = pilot_of(truth, asked, rng, seeds or KNOWN_SEEDS)
-            task = task_of(Question((), truth.effect, None, WANTED), asked, made)
+            task = task_of(PlanRequest((), truth.effect, None, WANTED), asked, made)
             found = planned(task, known=seeds is None)
         every.append(Tried(None) if found is None else tried(truth, task, found, rng))
     return every
 
 
-def tried(truth: Truth, task: Task, found: search.Planned, rng: Generator) -> Tried:
+def tried(truth: Truth, task: PlanningTask, found: search.PlannedDesign, rng: Generator) -> Tried:
     """JUDGED studies of the size that was found."""
     size, n, pairs = found.design.size, found.design.seeds, task.rule.pairs
     made = truth.studies(rng, JUDGED, n, size.users, size.steps, pairs)
-    decided = at_once.decided(task.rule, made, pairs.index((1, 0)))
+    decided = at_once.is_decided(task.rule, made, pairs.index((1, 0)))
     return Tried(n, float(decided.mean()), size == sizes.own_size(task))
 
 

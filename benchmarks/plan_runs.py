@@ -22,8 +22,8 @@ from harness.law.compare import contrasts, groups
 from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.compare.groups import Member
 from harness.planning import reading, settings
-from harness.planning.answer import Question, task_of
-from harness.planning.task import Effect, parse_effect
+from harness.planning.answer import PlanRequest, task_of
+from harness.planning.task import TargetEffect, parse_effect
 from harness.testing import sweeps, synthetic
 from harness.testing.sweeps import LevelCeilings as TrueLevel
 
@@ -57,7 +57,7 @@ def _of_law(known: Sequence[Member], rng: Generator, seeds: int) -> Tried:
     configs = [groups.flat(dict(m.identity.full_config or {})) for m in members[::seeds]]
     told = reading.of_members("made", members, names, configs)
     asked = asked_of(Truth(effect, (SPREAD, SPREAD)))
-    task = task_of(Question((), effect, None, WANTED), asked, told)
+    task = task_of(PlanRequest((), effect, None, WANTED), asked, told)
     found = planned(task, known=False)
     if found is None or 2 * found.design.seeds > len(known):
         return Tried(None)
@@ -98,7 +98,7 @@ def _pairs(members: Sequence[Member]) -> Iterator[tuple[list[Member], list[Membe
     for at, one in enumerate(every):
         for other in every[at + 1 :]:
             configs = [groups.flat(dict(of[0].identity.full_config or {})) for of in (one, other)]
-            apart = {key.split(".")[0] for key in reading.differ(*configs)}
+            apart = {key.split(".")[0] for key in reading.differing_keys(*configs)}
             if len(apart) == 1:
                 yield one, other
 
@@ -112,7 +112,7 @@ def _real(
     if whole is None or whole.difference is None:
         return f"| {title} | not comparable | | | | | |"
     rng = np.random.default_rng([first, len(one), len(other)])
-    effect = Effect(quantity, abs(whole.difference))
+    effect = TargetEffect(quantity, abs(whole.difference))
     sign, counted, sizes, beyond = np.sign(whole.difference), [], [], 0
     for _ in range(plans):
         shuffled = [list(rng.permutation(len(of))) for of in (one, other)]
@@ -141,7 +141,7 @@ def _real(
 
 def _told(member: Member, both: tuple[Member, Member]) -> str:
     flat = [groups.flat(dict(m.identity.full_config or {})) for m in both]
-    apart = [key for key in reading.differ(*flat) if "." not in key]
+    apart = [key for key in reading.differing_keys(*flat) if "." not in key]
     own = groups.flat(dict(member.identity.full_config or {}))
     level = "" if "difficulty" in apart else f"{own['difficulty']}, "
     return level + ", ".join(str(own[key]) for key in apart)
@@ -154,7 +154,7 @@ def _contrast(members: Sequence[Member], quantity: str) -> Any:
     return named[0] if named else None
 
 
-def _planned_of(parts: Sequence[Sequence[Member]], effect: Effect) -> int | None:
+def _planned_of(parts: Sequence[Sequence[Member]], effect: TargetEffect) -> int | None:
     members = [m for part in parts for m in part]
     names = [[m.result.run for m in part] for part in parts]
     configs = [groups.flat(dict(part[0].identity.full_config or {})) for part in parts]
@@ -163,5 +163,5 @@ def _planned_of(parts: Sequence[Sequence[Member]], effect: Effect) -> int | None
     asked = replace(asked_of(Truth(effect, (0.0, 0.0))), typed=typed)
     if effect.quantity not in told.tested:
         return None
-    found = planned(task_of(Question((), effect, None, WANTED), asked, told), known=False)
+    found = planned(task_of(PlanRequest((), effect, None, WANTED), asked, told), known=False)
     return None if found is None else found.design.seeds

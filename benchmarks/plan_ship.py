@@ -20,8 +20,8 @@ DIGITS = 6
 
 def ship(paths: Sequence[Path]) -> None:
     """Write the spreads of the tabular rung, from the finished runs below `paths`."""
-    asked = settings.asked(WORDS)
-    every = [one for path in paths for one in pilot_runs.below(path)[0]]
+    asked = settings.parse_levels(WORDS)
+    every = [one for path in paths for one in pilot_runs.find_runs(path)[0]]
     chosen = [_distinct(every, config) for config in asked.flat]
     today = date.today().isoformat()
     source = f"{sum(map(len, chosen))} shipped runs of policy=tabular, {today}"
@@ -45,7 +45,7 @@ def ship(paths: Sequence[Path]) -> None:
 
 def _distinct(every: Sequence[Candidate], config: Mapping[str, Any]) -> list[Candidate]:
     """Runs of a level, one a seed: studies share seeds, and with them whole runs."""
-    mine = [one for one in every if not settings.unlike(one.config, config)]
+    mine = [one for one in every if not settings.differing_settings(one.config, config)]
     mine = [one for one in mine if one.config["trainer.eval_every"] == config["trainer.eval_every"]]
     return list({one.seed: one for one in mine}.values())
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from harness.planning import search
 from harness.planning.search import OutOfReach
-from harness.planning.task import Task
+from harness.planning.task import PlanningTask
 from harness.testing.promises import at_least, at_most, table
 
 WANTED, LOW, HIGH = 0.8, 75.0, 90.0
@@ -30,10 +30,10 @@ class Tried:
     """Whether it kept the pilot's steps and users."""
 
 
-def planned(task: Task, known: bool) -> search.Planned | None:
+def planned(task: PlanningTask, known: bool) -> search.PlannedDesign | None:
     """None where no size is enough, or too little is known."""
     task = replace(task, known=known)
-    made = search.made_studies(task, FEWER_STUDIES if search.errors_of(task) else STUDIES)
+    made = search.simulated_studies(task, FEWER_STUDIES if search.errors_of(task) else STUDIES)
     found = search.plan(task, made)
     return None if isinstance(found, OutOfReach | str) else found
 

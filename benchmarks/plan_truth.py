@@ -10,9 +10,9 @@ from numpy.random import Generator
 
 from harness.law.results import Floats
 from harness.planning import at_once, settings
-from harness.planning.pilot import Level, Pilot, Spent
-from harness.planning.settings import Asked
-from harness.planning.task import Effect, parse_effect
+from harness.planning.pilot import Pilot, PilotLevel, RunCost
+from harness.planning.settings import RequestedLevels
+from harness.planning.task import TargetEffect, parse_effect
 
 STEPS, EVERY, USERS = 600, 25, 64
 EVALUATIONS = (*range(1, STEPS, EVERY), STEPS)
@@ -31,7 +31,7 @@ Pairs = Sequence[tuple[int, int]]
 class Truth:
     """Levels as they are. Standard deviations over seeds are in reward."""
 
-    effect: Effect
+    effect: TargetEffect
     of_training: tuple[float, ...]
     """Of each level, without the evaluation's."""
     of_evaluation: float = 0.02
@@ -67,7 +67,7 @@ class Truth:
 
     def studies(
         self, rng: Generator, count: int, seeds: int, users: int, step: int, pairs: Pairs
-    ) -> at_once.Groups:
+    ) -> at_once.GroupMoments:
         """As many studies of runs of `step` steps; of a link the differences of the `pairs`."""
         common = rng.normal(0.0, 0.01, (count, seeds))  # no contrast has it, whose seeds are others
         levels = []
@@ -80,7 +80,7 @@ class Truth:
         if not self.effect.is_contrast:
             levels = [levels[later] - levels[baseline] for later, baseline in pairs]
         values = np.stack(levels, axis=1)
-        return at_once.groups(values, np.ones(values.shape, dtype=bool))
+        return at_once.group_moments(values, np.ones(values.shape, dtype=bool))
 
 
 def share(step: int) -> float:
@@ -102,29 +102,29 @@ def cells() -> Iterator[Truth]:
     yield Truth(end, (0.02, 0.02, 0.02, 0.02, 0.02), others=())
 
 
-def asked_of(truth: Truth) -> Asked:
+def asked_of(truth: Truth) -> RequestedLevels:
     """Levels of the shipped rung; of two, medium and hard, and of five as many rates."""
     count = len(truth.of_training)
     levels = f"difficulty={','.join(('medium', 'hard', 'easy')[:count])}"
     if count > 3:
         rates = [f"0.{place}" for place in range(1, count + 1)]
         levels = f"algorithm.learning_rate={','.join(rates)}"
-    return settings.asked(["policy=tabular", levels, WORDS[2]])
+    return settings.parse_levels(["policy=tabular", levels, WORDS[2]])
 
 
-def pilot_of(truth: Truth, asked: Asked, rng: Generator, seeds: int) -> Pilot:
+def pilot_of(truth: Truth, asked: RequestedLevels, rng: Generator, seeds: int) -> Pilot:
     """What runs of `seeds` seeds a level would tell a plan."""
     drawn = truth.drawn(rng, seeds, USERS, CUTS)
     per_user = truth.of_evaluation**2 * USERS
     df = (USERS - 1) * (seeds - 1)
     levels = tuple(
-        Level(
+        PilotLevel(
             config,
             tuple(range(1, seeds + 1)),
             {truth.effect.quantity: {step: tuple(map(float, v)) for step, v in own.items()}},
             evaluations=EVALUATIONS,
             per_user=float(per_user * rng.chisquare(df) / df),
-            spent=Spent(0.0110, 0.0018, True),
+            spent=RunCost(0.0110, 0.0018, True),
         )
         for config, own in zip(asked.flat, drawn, strict=True)
     )

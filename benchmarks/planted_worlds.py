@@ -37,7 +37,7 @@ from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import LedgerRow
 from harness.study import arms, file, folder
-from harness.study.arms import Planned
+from harness.study.arms import PlannedStudy
 from harness.train import __main__ as train
 from harness.utils import process
 
@@ -58,21 +58,21 @@ class Asked:
 def ask(name: str, seeds: range, root: Path, first: int | None = None) -> Asked:
     """Train the arms of study `name` in `root` and judge them; `first`: pairs of the early look."""
     planned = _planned(name, seeds)
-    record = folder.settle(planned, root)
+    record = folder.create_or_complete(planned, root)
     for run in record.runs:
-        if ledger.as_it_stands(LedgerRow(run, str(root / run), ())).status != "done":
+        if ledger.with_current_status(LedgerRow(run, str(root / run), ())).status != "done":
             train_here(RunFolder(root / run))
     whole = _judged(planned, root, record)
     early = _judged(_planned(name, seeds[:first]), root, record) if first else None
     return Asked(whole, early)
 
 
-def _planned(name: str, seeds: range) -> Planned:
+def _planned(name: str, seeds: range) -> PlannedStudy:
     seed = f"seed=range({seeds.start},{seeds.stop})"
     return arms.plan(name, file.read(name), [seed], implied=())  # as the rows that are kept
 
 
-def _judged(planned: Planned, root: Path, record: StudyRecord) -> Outcome:
+def _judged(planned: PlannedStudy, root: Path, record: StudyRecord) -> Outcome:
     """As `harness study` judges it, by the seeds of `planned` alone."""
     seeds = {str(seed) for seed in planned.stated.seeds}
     mine = {
@@ -81,7 +81,7 @@ def _judged(planned: Planned, root: Path, record: StudyRecord) -> Outcome:
     }
     runs = {run for of in mine.values() for run in of.values()}
     all_runs = ledger.refresh(ledger.read(root))
-    chosen = replace(all_runs, runs=sweeps.chosen(all_runs, runs))
+    chosen = replace(all_runs, runs=sweeps.select_rows(all_runs, runs))
     return command.judge(planned, root, replace(record, arms=mine), chosen)
 
 

@@ -145,7 +145,7 @@ class _Timed:
 
 def _sides(config: RunConfig, start: starts.StartModels) -> tuple[Engine, Callable[[int], Rate]]:
     """The engine of the conversations, and its own single turns."""
-    if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
+    if engine_choice.engine_of(config) == engine_choice.TRANSFORMERS:
         return TransformersEngine(start.learner), lambda number: _generate(config, start, number)
     from harness.train.engines.vllm_engine import ColocatedEngine
 

@@ -7,7 +7,7 @@ from harness.utils import safe_path
 
 def main() -> None:
     """Load the command line and run it."""
-    safe_path.keep()  # before anything else is imported or started
+    safe_path.drop_current_folder()  # before anything else is imported or started
     gc.disable()  # imports create no garbage, and collecting takes 4 ms of 66
     from harness.cli import app
 

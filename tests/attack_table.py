@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 WIDTH = 150
 
@@ -46,7 +46,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         held = sum(passed for passed, _ in cases)
         seen = min(cases)[1]  # of a case that got through, where there is one
         cells = (attack, expected, seen, f"{held} of {len(cases)}")
-        table.add_row(*(Text(visible(cell)) for cell in cells))
+        table.add_row(*(Text(escape(cell)) for cell in cells))
     Console(width=WIDTH).print(table)
     total = sum(map(len, attacks.values()))
     held = sum(passed for cases in attacks.values() for passed, _ in cases)

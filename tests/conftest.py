@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from harness.utils import extensions
 from harness.utils.process import STOP_SIGNALS
-from harness.utils.remembered import Remembered
+from harness.utils.remembered import ValueCache
 
 settings.register_profile("any machine", deadline=None)  # how long an example takes is its load's
 settings.load_profile("any machine")
@@ -68,7 +68,7 @@ def _users_are_met_for_the_first_time() -> Iterator[None]:
     yield
     factory = sys.modules.get("harness.simulator.factory")
     if factory is not None:
-        vars(factory)["_SCRIPTED"] = Remembered(factory.MOST_REMEMBERED)
+        vars(factory)["_SCRIPTED"] = ValueCache(factory.MOST_REMEMBERED)
 
 
 class Install(Protocol):
@@ -88,12 +88,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Insta
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(points)
-        extensions._installed.cache_clear()
+        extensions._installed_extensions.cache_clear()
 
     before = set(sys.modules)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(extensions, "_registered", {kind: {} for kind in extensions.KINDS})
     yield install
-    extensions._installed.cache_clear()
+    extensions._installed_extensions.cache_clear()
     for name in {name for name in sys.modules if name.startswith("other_")} - before:
         del sys.modules[name]

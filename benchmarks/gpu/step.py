@@ -71,7 +71,7 @@ def measure(words: Sequence[str]) -> Measured:
     conversations = config.trainer.conversations
     total = torch.cuda.mem_get_info()[1] if config.trainer.gpus else 0
     # vLLM's weights and cache are in torch's count too, and only a trial can tell them apart
-    counts = config.trainer.gpus and engine_choice.chosen(config) == engine_choice.TRANSFORMERS
+    counts = config.trainer.gpus and engine_choice.engine_of(config) == engine_choice.TRANSFORMERS
     return Measured(
         rollout_s=statistics.median(s["rollout"] for s in seconds),
         update_s=statistics.median(s["update"] for s in seconds),

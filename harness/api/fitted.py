@@ -57,7 +57,11 @@ class Law:
         `p`, `p_holm` (adjusted), and `decision`: differs, equivalent, undecided, not_comparable.
         """
         rows = [
-            {"group": _named(group["key"]), **contrast, "with": _named(contrast["with"])}
+            {
+                "group": _column_name(group["key"]),
+                **contrast,
+                "with": _column_name(contrast["with"]),
+            }
             for group in self.to_json()["groups"]
             for contrast in group["contrasts"]
         ]
@@ -198,5 +202,5 @@ def _main(value: Mapping[str, Any]) -> str | None:
     return next((key for key in ("value", "step", "mean") if key in value), None)
 
 
-def _named(key: Mapping[str, Any]) -> str:
+def _column_name(key: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}={value}" for name, value in key.items()) or "all runs"

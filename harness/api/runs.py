@@ -91,7 +91,7 @@ class Runs:
         """
         parts = []
         for run in self.runs:
-            paths = _saved(run.folder, step) if run.folder else {}
+            paths = _saved_files(run.folder, step) if run.folder else {}
             if paths:
                 parts.append(self._labelled(run, turns.frame(paths)))
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
@@ -178,7 +178,7 @@ def _get(config: Config, group: str, key: str) -> Any:
     return part.get(key) if isinstance(part, Mapping) else None
 
 
-def _saved(folder: Path, step: int | None) -> dict[int, Path]:
+def _saved_files(folder: Path, step: int | None) -> dict[int, Path]:
     """Return step -> file of the run's saved conversations; only for `step` if it is given."""
     return {
         at: saved_conversations.path_of(folder, at)

@@ -223,8 +223,8 @@ def calibrate(
     contexts = collect_contexts(medium, reader)
     measure = partial(card.measure, contexts=contexts, group_size=group_size, reader=reader)
     count = _Count(list(levels), tell)
-    with process_pool.others(min(processes, len(levels))) as pool:
-        begun = process_pool.begin(pool, measure, list(levels.values()))
+    with process_pool.worker_pool(min(processes, len(levels))) as pool:
+        begun = process_pool.submit(pool, measure, list(levels.values()))
         for name, future in zip(levels, begun.futures, strict=False):
             future.add_done_callback(partial(count.by_another, name))
         results = replace(begun, work=partial(count.here, measure)).results()

@@ -51,7 +51,7 @@ def admit(
         f"{simulator.retries + 1} times"
     )
     safe_text.say(requirements.bar())
-    with permission.given(sends):
+    with permission.temporarily_granted(sends):
         client = client_for(simulator)
         try:
             check_endpoint(client)
@@ -88,7 +88,7 @@ def _test(
         _refuse_unanswered(usage, simulator.base_url)
         met = usage.retries + usage.given_up
         tested[level.name] = answers, FaultCounts(met["contradictory"], met["echoed"])
-        judged, order = _judged(tested, simulator.model)
+        judged, order = _judge(tested, simulator.model)
         user_validity.keep_admission(simulator, level, judged[level.name])
         safe_text.say(f"{level.name}: {usage.words()}")
     return judged, order
@@ -135,7 +135,7 @@ def _progress(most: int) -> Callable[[str, int], None]:
     return tell
 
 
-def _judged(
+def _judge(
     tested: Mapping[str, tuple[AnswerSummary, FaultCounts]], model: str
 ) -> tuple[dict[str, LevelValidity], list[dict[str, Any]]]:
     """Return the result of each level, and the measured order of the levels."""

@@ -88,7 +88,7 @@ def _options(
     pass  # --debug is taken out of the command line by main, wherever it stands
 
 
-def _completed() -> int | None:
+def _answer_completion() -> int | None:
     """Answer a shell's request for completions. Return the exit code, or None if there is no
     request.
     """
@@ -112,7 +112,7 @@ def main() -> None:
     exit_codes.prepare_streams()
     exit_codes.obey_interrupts()
     try:
-        code = _completed()
+        code = _answer_completion()
         if code is None:
             process.keep_private()
             given = [word for word in words if word != "--debug"]

@@ -26,7 +26,7 @@ FIRST_STEP = 1
 
 
 @dataclass(frozen=True)
-class Exchange:
+class ChatExchange:
     """A reply to the user, and their answer to it."""
 
     reply: str | None
@@ -44,7 +44,7 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
     config = untrained.one_user(overrides, "chat")
     sends = preflight.check_users(config, typed_grants.grants(overrides))
     preflight.tell(sends)
-    with permission.given(sends):
+    with permission.temporarily_granted(sends):
         return _chat(config, reveal, as_json)
 
 
@@ -52,11 +52,11 @@ def _chat(config: RunConfig, reveal: bool, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
     to = chat_view.console(stream)
     simulator = make(config.simulator, config.difficulty)
-    exchanges: list[Exchange] = []
+    exchanges: list[ChatExchange] = []
     code = 0
     try:
         for exchange in conversation(simulator, _key(config), _lines(stream, to)):
-            traits = chat_view.hidden(exchange.turn) if reveal else None
+            traits = chat_view.hidden_traits(exchange.turn) if reveal else None
             if not exchanges:
                 chat_view.show_start(_heading(config), traits, to)
             exchanges.append(exchange)
@@ -73,7 +73,7 @@ def _chat(config: RunConfig, reveal: bool, as_json: bool) -> int:
 
 def conversation(
     simulator: UserSimulator, key: ConversationKey, replies: Iterator[str]
-) -> Iterator[Exchange]:
+) -> Iterator[ChatExchange]:
     """Yield the opening, then the answer to each reply until the user ends it or no reply is left.
 
     The next reply is read only once the caller has taken the answer to the last one.
@@ -81,13 +81,13 @@ def conversation(
     (turn,) = simulator.open([key])
     if getattr(turn.state, "fault", None) is not None:  # known by now; a reply would bring it out
         (turn,) = simulator.answer([turn], [SupporterReply("")])
-    yield Exchange(None, turn)
+    yield ChatExchange(None, turn)
     while turn.ended is None:
         reply = next(replies, None)
         if reply is None:
             return
         (turn,) = simulator.answer([turn], [SupporterReply(reply)])
-        yield Exchange(reply, turn)
+        yield ChatExchange(reply, turn)
 
 
 def _key(config: RunConfig) -> ConversationKey:
@@ -106,19 +106,19 @@ def _lines(stream: TextIO, to: Console) -> Iterator[str]:
         sys.stdin.reconfigure(errors="replace")  # bytes that are no text are no bug of ours
     while sys.stdin is not None:  # as it is where the input is closed
         try:
-            yield _typed(stream) if sys.stdin.isatty() else _piped(to)
+            yield _read_typed(stream) if sys.stdin.isatty() else _read_piped(to)
         except EOFError:
             return
 
 
-def _typed(stream: TextIO) -> str:
+def _read_typed(stream: TextIO) -> str:
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401 - where it is there, arrow keys edit the line
     with contextlib.redirect_stdout(stream):  # which is where input() writes its prompt
         return input(PROMPT)
 
 
-def _piped(to: Console) -> str:
+def _read_piped(to: Console) -> str:
     line = sys.stdin.readline()
     if not line:
         raise EOFError
@@ -127,9 +127,9 @@ def _piped(to: Console) -> str:
     return reply
 
 
-def _to_json(config: RunConfig, exchanges: Sequence[Exchange]) -> dict[str, Any]:
+def _to_json(config: RunConfig, exchanges: Sequence[ChatExchange]) -> dict[str, Any]:
     last = exchanges[-1].turn
-    traits = chat_view.hidden(last)
+    traits = chat_view.hidden_traits(last)
     return {
         "schema": 1,
         "difficulty": config.difficulty.name,
@@ -144,7 +144,7 @@ def _to_json(config: RunConfig, exchanges: Sequence[Exchange]) -> dict[str, Any]
     }
 
 
-def _turn_to_json(exchange: Exchange) -> dict[str, Any]:
+def _turn_to_json(exchange: ChatExchange) -> dict[str, Any]:
     turn = exchange.turn
     return {
         "reply": exchange.reply,
@@ -154,6 +154,6 @@ def _turn_to_json(exchange: Exchange) -> dict[str, Any]:
         "reported_emotion": None if turn.ended == chat_view.FAILED else turn.reported_emotion,
         "strategies": list(turn.strategies),
         "flagged": turn.flagged,
-        "trust": chat_view.hidden(turn).trust,
+        "trust": chat_view.hidden_traits(turn).trust,
         "why": dict(turn.why),
     }

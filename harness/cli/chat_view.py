@@ -48,7 +48,7 @@ HELP = (
 
 
 @dataclass(frozen=True)
-class Hidden:
+class HiddenTraits:
     """Traits that the user never states outright; None where a simulator has none."""
 
     intention: str | None
@@ -58,12 +58,12 @@ class Hidden:
     trust: int | None
 
 
-def hidden(turn: UserTurn) -> Hidden:
+def hidden_traits(turn: UserTurn) -> HiddenTraits:
     """Read the hidden traits from the simulator's state. A trait is None if the state has no such
     name.
     """
     user = getattr(turn.state, "user", None)
-    return Hidden(
+    return HiddenTraits(
         getattr(user, "intention", None),
         getattr(user, "temperament", None),
         getattr(user, "path", None),
@@ -77,7 +77,7 @@ def console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, width=width)
 
 
-def show_start(heading: str, hidden: Hidden | None, to: Console) -> None:
+def show_start(heading: str, hidden: HiddenTraits | None, to: Console) -> None:
     """Print the heading and, if `hidden` is given, what the user came for."""
     to.print(text(heading), soft_wrap=True)
     to.print(text(HELP), soft_wrap=True)
@@ -85,7 +85,7 @@ def show_start(heading: str, hidden: Hidden | None, to: Console) -> None:
         _row("hidden", line, "dim", to)
 
 
-def show_turn(turn: UserTurn, hidden: Hidden | None, to: Console) -> None:
+def show_turn(turn: UserTurn, hidden: HiddenTraits | None, to: Console) -> None:
     """Print the user's words and emotion and, if `hidden` is given, the reasons."""
     to.print()
     for line in turn.text.splitlines():
@@ -104,7 +104,7 @@ def show_reply(reply: str, to: Console) -> None:
     _row("you", reply or "(nothing)", "", to)
 
 
-def came_for(hidden: Hidden) -> Iterator[str]:
+def came_for(hidden: HiddenTraits) -> Iterator[str]:
     """`came for advice that truly solves their difficulty; temperament: passive`."""
     parts = []
     if hidden.intention is not None:

@@ -45,11 +45,11 @@ def answer(app: typer.Typer, request: str) -> int | None:
     found = sorted({one for one in offers(app, words, key + typed) if LITERAL.fullmatch(one[0])})
     if os.environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
         return 0 if found else 1  # by which fish offers these words, or names of files
-    print(_shown(shell, found, key))
+    print(_format_offers(shell, found, key))
     return 0
 
 
-def _shown(shell: str, found: Sequence[Offer], key: str) -> str:
+def _format_offers(shell: str, found: Sequence[Offer], key: str) -> str:
     if shell == "bash":
         return "\n".join(word.removeprefix(key) for word, _ in found)
     plain = [(word, re.sub(r"[^\w .,;=/()-]", "", means)) for word, means in found]

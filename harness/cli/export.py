@@ -13,7 +13,7 @@ from harness.utils import safe_text, terminal
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ExportOptions:
     """Arguments of the command."""
 
     run: Path
@@ -22,25 +22,25 @@ class Wanted:
     merge: bool = False
 
 
-def export(wanted: Wanted) -> None:
+def export(opts: ExportOptions) -> None:
     """Write the folder, and say what is in it.
 
     Raises DataError for a folder that is no run, and what `source.find`, `folder.check` and
     `folder.write` raise.
     """
-    one_run.refuse_another(wanted.run, "export", f" {wanted.target}", takes_step=True)
-    found = source.find(wanted.run, wanted.step)
-    folder.check(found, wanted.merge, wanted.target)
+    one_run.refuse_another(opts.run, "export", f" {opts.target}", takes_step=True)
+    found = source.find(opts.run, opts.step)
+    folder.check(found, opts.merge, opts.target)
     for problem in found.passed_over:
         safe_text.say(f"{problem}; an older checkpoint is exported")
-    written = folder.write(found, wanted.merge, wanted.target)
-    size = terminal.size_shown(sum(path.stat().st_size for path in written.iterdir()))
-    print(_line(f"{wanted.target}: step {found.checkpoint.step} of {wanted.run}, {size}"))
-    print(_line(_next(found, wanted)))
+    written = folder.write(found, opts.merge, opts.target)
+    size = terminal.format_size(sum(path.stat().st_size for path in written.iterdir()))
+    print(_line(f"{opts.target}: step {found.checkpoint.step} of {opts.run}, {size}"))
+    print(_line(_next(found, opts)))
 
 
-def _next(found: Source, wanted: Wanted) -> str:
-    if not found.is_adapted or wanted.merge:
+def _next(found: Source, opts: ExportOptions) -> str:
+    if not found.is_adapted or opts.merge:
         return "whole weights: AutoModelForCausalLM.from_pretrained loads them; see its README.md"
     base = base_model.of(found.config.policy)
     needs = f"adapters: they need {base.described}"
@@ -48,4 +48,4 @@ def _next(found: Source, wanted: Wanted) -> str:
 
 
 def _line(text: str) -> str:
-    return terminal.wrapped(safe_text.visible(text), terminal.width(sys.stdout), "  ")
+    return terminal.wrap(safe_text.escape(text), terminal.width(sys.stdout), "  ")

@@ -27,7 +27,7 @@ from harness.utils import process_pool, safe_text
 
 
 @dataclass(frozen=True)
-class Wanted:
+class FitOptions:
     """Arguments of the command."""
 
     paths: tuple[Path, ...]
@@ -53,48 +53,48 @@ class Wanted:
     """Whether all tables are printed, before the answer."""
 
 
-def fit(wanted: Wanted, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
+def fit(opts: FitOptions, *, as_json: bool, explain: bool, pool: Executor | None = None) -> int:
     """Fit the runs. Return 0; 3 if a run could not be read; 65, with nothing written, if none
     could.
 
     The processes of `pool` help. Raises ConfigError for a column without a name, a share outside 0
     to 1 or an `out` that is a run or a file, StorageError if nothing can be written.
     """
-    _refuse_no_name("--reward", wanted.reward)
-    _refuse_no_name("--entropy", wanted.entropy)
-    _refuse_no_name("--step", wanted.step)
-    _refuse_no_share("--forecast-from", wanted.forecast_from)
-    margins = parse_margins(wanted.margins)
-    check_primary(wanted.primary)
-    declared = options.reward_range(wanted.reward_range)
-    kinds = formats.formats(wanted.style, wanted.formats)
-    default = default_out(wanted.paths)
-    _refuse_run(wanted.out or default)
-    out = options.results_folder(wanted.out, default)
+    _refuse_no_name("--reward", opts.reward)
+    _refuse_no_name("--entropy", opts.entropy)
+    _refuse_no_name("--step", opts.step)
+    _refuse_no_share("--forecast-from", opts.forecast_from)
+    margins = parse_margins(opts.margins)
+    check_primary(opts.primary)
+    declared = options.reward_range(opts.reward_range)
+    kinds = formats.formats(opts.style, opts.formats)
+    default = default_out(opts.paths)
+    _refuse_run(opts.out or default)
+    out = options.results_folder(opts.out, default)
     analysed = analysis.analyse(
-        wanted.paths,
-        reward=wanted.reward,
-        entropy=wanted.entropy,
-        step=wanted.step,
-        forecast_from=wanted.forecast_from,
-        pool_unlike=wanted.pool_unlike,
+        opts.paths,
+        reward=opts.reward,
+        entropy=opts.entropy,
+        step=opts.step,
+        forecast_from=opts.forecast_from,
+        pool_unlike=opts.pool_unlike,
         pool=pool,
         margins=margins,
-        with_unfinished=wanted.with_unfinished,
+        with_unfinished=opts.with_unfinished,
         reward_range=declared,
-        primary=wanted.primary,
+        primary=opts.primary,
     )
     code = _exit_code(analysed)
-    shown = _Printed(as_json, wanted.tables, explain, out)
+    shown = _PrintOptions(as_json, opts.tables, explain, out)
     if code == DataError.exit_code:
         _print(analysed, shown, None)
         safe_text.say("no run could be read, so nothing was written")
         return code
     many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
-    drawn = write.begin_figures(analysed, wanted.figures, pool if many else None, kinds)
+    drawn = write.begin_figures(analysed, opts.figures, pool if many else None, kinds)
     missing = _write(analysed, out, drawn, kinds)
-    _print(analysed, shown, _first_picture(out, kinds) if wanted.figures != "none" else None)
-    more = "" if as_json or wanted.tables else "; a, b and the ceiling of each run: --tables"
+    _print(analysed, shown, _first_picture(out, kinds) if opts.figures != "none" else None)
+    more = "" if as_json or opts.tables else "; a, b and the ceiling of each run: --tables"
     safe_text.say(f"results in {out}{more}")
     if missing is not None:
         raise missing
@@ -122,7 +122,7 @@ def _first_picture(out: Path, kinds: Formats) -> Path | None:
 
 
 @dataclass(frozen=True)
-class _Printed:
+class _PrintOptions:
     """The parts of an analysis that are printed."""
 
     as_json: bool
@@ -131,7 +131,7 @@ class _Printed:
     out: Path
 
 
-def _print(analysed: Analysis, shown: _Printed, picture: Path | None) -> None:
+def _print(analysed: Analysis, shown: _PrintOptions, picture: Path | None) -> None:
     for line in dropped_rows.lines(analysed):
         safe_text.say(line)
     with exit_codes.tolerate_closed_stdout():

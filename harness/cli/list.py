@@ -14,7 +14,7 @@ from typing import Any
 from harness.cli import exit_codes
 from harness.config.run import SCHEMA
 from harness.records import overview, removal, run_state
-from harness.records.overview import Entry, Range
+from harness.records.overview import OverviewEntry, Range
 from harness.utils import safe_text, terminal
 
 HEADS = ("path", "status", "step", "H", "batch R", "when", "what", "note")
@@ -30,7 +30,7 @@ DROPPED_FIRST = (WHAT, STEP, WHEN)
 
 def list_(path: Path, *, as_json: bool) -> None:
     """Print the runs and sweeps at or below `path`. Raises DataError if `path` cannot be listed."""
-    entries = overview.look(path)
+    entries = overview.list_entries(path)
     if path not in {entry.path.parent for entry in entries if entry.kind == overview.RUN}:
         entries.sort(key=lambda entry: entry.began_unix_s or 0.0)
     if as_json:
@@ -38,8 +38,8 @@ def list_(path: Path, *, as_json: bool) -> None:
         return
     if not entries:
         safe_text.say(f"no run and no sweep at or below {path}; `harness sweep` makes one")
-    for trash in _interrupted(path, entries):
-        gone = safe_text.visible(str(trash.parent / removal.named(trash)))
+    for trash in _interrupted_removals(path, entries):
+        gone = safe_text.escape(str(trash.parent / removal.original_name(trash)))
         safe_text.say(
             f"the removal of {gone} was begun and not finished; `harness rm "
             f"{shlex.quote(gone)}` finishes it"
@@ -49,7 +49,7 @@ def list_(path: Path, *, as_json: bool) -> None:
             print(line)
 
 
-def _interrupted(path: Path, entries: Sequence[Entry]) -> list[Path]:
+def _interrupted_removals(path: Path, entries: Sequence[OverviewEntry]) -> list[Path]:
     """Return the leftovers of removals that no process works on."""
     parents = dict.fromkeys((path, *(entry.path.parent for entry in entries)))
     return [
@@ -60,19 +60,19 @@ def _interrupted(path: Path, entries: Sequence[Entry]) -> list[Path]:
     ]
 
 
-def lines(entries: Sequence[Entry], columns: int | None, coloured: bool) -> list[str]:
+def lines(entries: Sequence[OverviewEntry], columns: int | None, coloured: bool) -> list[str]:
     """Return the lines of the table; below each run that failed, the reason."""
     if not entries:
         return []
-    table = _fitted(entries, columns)
+    table = _fit_layout(entries, columns)
     shown = [table.heading, terminal.row(HEADS, table.widths, {})]
     for entry, row in zip(entries, table.rows, strict=True):
         shown.append(terminal.row(row, table.widths, {STATUS: entry.status} if coloured else {}))
         if row[NOTE] and NOTE not in table.widths and columns is not None:
-            shown.append(f"  {terminal.cut(row[NOTE], columns - 2)}")
+            shown.append(f"  {terminal.truncate(row[NOTE], columns - 2)}")
         if entry.reason and entry.status in UNSOUND:
             reason = run_state.reason_alone(entry.path, entry.status, entry.reason)
-            shown.append(terminal.wrapped(safe_text.visible(f"  {reason}"), columns, "  "))
+            shown.append(terminal.wrap(safe_text.escape(f"  {reason}"), columns, "  "))
     return [line for line in shown if line]
 
 
@@ -88,17 +88,17 @@ class _Table:
     """The folder that the paths are in, where they do not tell it."""
 
 
-def _fitted(entries: Sequence[Entry], columns: int | None) -> _Table:
+def _fit_layout(entries: Sequence[OverviewEntry], columns: int | None) -> _Table:
     """Return the first of these layouts that fits: all columns; notes on lines of their own; paths
     without their folder; shortened paths.
     """
     parent = Path(os.path.commonpath([entry.path.parent for entry in entries]))
-    heading = terminal.wrapped(f"in {safe_text.visible(str(parent))}:", columns)
+    heading = terminal.wrap(f"in {safe_text.escape(str(parent))}:", columns)
     paths = [str(entry.path) for entry in entries]
     names = [str(entry.path.relative_to(parent)) for entry in entries]
     every = [_cells(e, path, is_short=False) for e, path in zip(entries, paths, strict=True)]
     table = _Table(every, _widths(every, columns, (), LEAST_PATH))
-    if columns is None or len(table.widths) == len(_told(every)):
+    if columns is None or len(table.widths) == len(_rows_with_note(every)):
         return table
     layouts = ((paths, LEAST_PATH), (names, LEAST_PATH), (names, LEAST_NAME))
     for shown, least in layouts[len(str(parent)) > SHORT :]:
@@ -110,7 +110,7 @@ def _fitted(entries: Sequence[Entry], columns: int | None) -> _Table:
     return table
 
 
-def _told(rows: Sequence[Sequence[str]]) -> list[int]:
+def _rows_with_note(rows: Sequence[Sequence[str]]) -> list[int]:
     return [n for n in range(len(HEADS)) if any(row[n] for row in rows)]
 
 
@@ -118,7 +118,7 @@ def _widths(
     rows: Sequence[Sequence[str]], columns: int | None, without: Sequence[int], least_path: int
 ) -> dict[int, int]:
     """Column -> its width."""
-    told = [n for n in _told(rows) if n not in without]
+    told = [n for n in _rows_with_note(rows) if n not in without]
     least = {**LEAST, PATH: least_path}
     widths = terminal.fit(
         [[row[n] for n in told] for row in (HEADS, *rows)],
@@ -129,7 +129,7 @@ def _widths(
     return {told[n]: wide for n, wide in widths.items()}
 
 
-def _cells(entry: Entry, path: str, *, is_short: bool) -> tuple[str, ...]:
+def _cells(entry: OverviewEntry, path: str, *, is_short: bool) -> tuple[str, ...]:
     steps = f"{entry.step}/{entry.steps or '?'}" if entry.kind == overview.RUN else ""
     kind = "" if entry.kind != overview.STUDY else f"{entry.kind} "
     note = ": ".join(text for text in (_name(entry), entry.note) if text)
@@ -137,10 +137,10 @@ def _cells(entry: Entry, path: str, *, is_short: bool) -> tuple[str, ...]:
         path, status_of(entry), steps, _span(entry.entropy), _span(entry.reward),
         _when(entry, is_short), f"{kind}{entry.what}", note,
     )  # fmt: skip
-    return tuple(map(safe_text.visible, cells))
+    return tuple(map(safe_text.escape, cells))
 
 
-def status_of(entry: Entry) -> str:
+def status_of(entry: OverviewEntry) -> str:
     """Return the status, of a sweep as `80 done` or `93/170 done, 2 running`. Planned runs are not
     mentioned.
     """
@@ -151,12 +151,12 @@ def status_of(entry: Entry) -> str:
     return ", ".join([f"{counts.get('done', 0)}/{sum(counts.values())} done", *told])
 
 
-def _name(entry: Entry) -> str:
+def _name(entry: OverviewEntry) -> str:
     """Return the name, or nothing if the folder has the same name."""
     return entry.name if entry.name and entry.name != entry.path.name else ""
 
 
-def _when(entry: Entry, is_short: bool) -> str:
+def _when(entry: OverviewEntry, is_short: bool) -> str:
     """Return `2026-11-24 15:23`. The short form omits the year if it is the current one, else the
     time.
     """
@@ -178,7 +178,7 @@ def _span(values: Range | None) -> str:
     return low if low == high else f"{low}..{high}"
 
 
-def to_json(entry: Entry) -> dict[str, Any]:
+def to_json(entry: OverviewEntry) -> dict[str, Any]:
     """Return an entry in the form of `--json`."""
     return {
         "kind": entry.kind,

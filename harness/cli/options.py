@@ -136,5 +136,5 @@ def _refuse_unwritable(out: Path) -> None:
     if not nearest.is_dir():
         rule = f"must name a folder that exists or can be created, and {str(nearest)!r} is not one"
         raise ConfigError(f"--out: {rule}; got {str(out)!r}: name another")
-    with atomic.storage(out):
+    with atomic.storage_errors(out):
         atomic.probe(nearest)

@@ -13,7 +13,7 @@ from harness.cli import exit_codes, options
 from harness.errors import ConfigError
 from harness.planning import answer as answers
 from harness.planning import show, study_file, task
-from harness.planning.answer import Answer
+from harness.planning.answer import PlanResult
 from harness.report import formats, write
 from harness.report.figures import power
 from harness.utils import safe_text
@@ -23,7 +23,7 @@ LEAST_POWER = 0.5
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PlanOptions:
     """Arguments of the command."""
 
     overrides: tuple[str, ...]
@@ -38,30 +38,28 @@ class Wanted:
     """Words of --format."""
 
 
-def plan(wanted: Wanted) -> None:
+def plan(opts: PlanOptions) -> None:
     """Print the plan; with --out write it with its figure.
 
     Raises ConfigError for a question that cannot be answered, DataError for a pilot without a
     finished run.
     """
-    if not LEAST_POWER <= wanted.power <= MOST_POWER:
+    if not LEAST_POWER <= opts.power <= MOST_POWER:
         rule = f"must be a probability from {LEAST_POWER:g} to {MOST_POWER:g}"
-        raise ConfigError(f"--power: {rule}, got {wanted.power:g}")
-    pictures = formats.pictures(wanted.formats)
-    if wanted.formats and wanted.out is None:
+        raise ConfigError(f"--power: {rule}, got {opts.power:g}")
+    pictures = formats.pictures(opts.formats)
+    if opts.formats and opts.out is None:
         rule = "needs --out, since without a folder no picture is written"
-        raise ConfigError(f"--format: {rule}, got {','.join(wanted.formats)}")
-    out = options.results_folder(wanted.out, wanted.out) if wanted.out else None
-    effect = task.parse_effect(wanted.effect)
-    task.check_primary(wanted.primary, effect)
-    question = answers.Question(
-        wanted.overrides, effect, wanted.pilot, wanted.power, wanted.primary
-    )
-    found = answers.answer(question)
+        raise ConfigError(f"--format: {rule}, got {','.join(opts.formats)}")
+    out = options.results_folder(opts.out, opts.out) if opts.out else None
+    effect = task.parse_effect(opts.effect)
+    task.check_primary(opts.primary, effect)
+    question = answers.PlanRequest(opts.overrides, effect, opts.pilot, opts.power, opts.primary)
+    found = answers.make_plan(question)
     if out is not None:
         _write(found, out, pictures)
     with exit_codes.tolerate_closed_stdout():
-        if wanted.as_json:
+        if opts.as_json:
             print(json.dumps(found.to_json(), indent=1, allow_nan=False))
         else:
             show.show(found, Console(), out)
@@ -69,7 +67,7 @@ def plan(wanted: Wanted) -> None:
         safe_text.say(f"results in {out}")
 
 
-def _write(found: Answer, out: Path, pictures: Sequence[str]) -> None:
+def _write(found: PlanResult, out: Path, pictures: Sequence[str]) -> None:
     if found.planned is None:
         write.write_plan(found.to_json(), None, out, {}, pictures)
         return

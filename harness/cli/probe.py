@@ -23,7 +23,7 @@ EVERY_S = 5.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ProbeOptions:
     """Arguments of the command."""
 
     name: str
@@ -40,25 +40,25 @@ class Wanted:
     formats: tuple[str, ...] = ()
 
 
-def probe(wanted: Wanted) -> int:
+def probe(opts: ProbeOptions) -> int:
     """Ask the probe, write and print the answer. Return 0, or 3 if the last checkpoint is damaged
     and an older one was asked.
 
     Raises ConfigError for a question that this policy cannot answer, DataError for a folder that is
     no run, EndpointError if served users do not answer, StorageError.
     """
-    question = _question(wanted)
-    pictures = formats.pictures(wanted.formats)
-    if wanted.along and wanted.step is not None:
-        raise ConfigError(f"--along asks every step, so it goes without --step, got {wanted.step}")
-    if not policy_file.is_model(wanted.run):
-        one_run.refuse_another(wanted.run, f"probe {wanted.name}", takes_step=True)
-    _refuse_against(wanted)
-    question = replace(question, out=_folder(wanted, question.folder, pictures))
+    question = _request(opts)
+    pictures = formats.pictures(opts.formats)
+    if opts.along and opts.step is not None:
+        raise ConfigError(f"--along asks every step, so it goes without --step, got {opts.step}")
+    if not policy_file.is_model(opts.run):
+        one_run.refuse_another(opts.run, f"probe {opts.name}", takes_step=True)
+    _refuse_against(opts)
+    question = replace(question, out=_folder(opts, question.folder, pictures))
     probed = ask.ask(question, _progress())
     answer_files.write(probed, question.folder, pictures)
     with exit_codes.tolerate_closed_stdout():
-        if wanted.as_json:
+        if opts.as_json:
             print(json.dumps(probed.to_json(), indent=1, allow_nan=False))
         else:
             show.show(probed, Console())
@@ -66,41 +66,41 @@ def probe(wanted: Wanted) -> int:
     return EXIT_PARTIAL if probed.passed_over else 0
 
 
-def _question(wanted: Wanted) -> ask.Question:
-    named = registry.named(wanted.name)
-    _refuse_options_of_others(named, wanted)
-    users = expected.USERS if wanted.users is None else wanted.users
-    choice = ItemChoice(wanted.items, wanted.first)
-    return ask.Question(
-        named, wanted.run, wanted.step, wanted.along, wanted.against, users, wanted.repeats, choice,
-        wanted.out,
+def _request(opts: ProbeOptions) -> ask.ProbeRequest:
+    named = registry.get(opts.name)
+    _refuse_options_of_others(named, opts)
+    users = expected.USERS if opts.users is None else opts.users
+    choice = ItemChoice(opts.items, opts.first)
+    return ask.ProbeRequest(
+        named, opts.run, opts.step, opts.along, opts.against, users, opts.repeats, choice,
+        opts.out,
     )  # fmt: skip
 
 
-def _folder(wanted: Wanted, default: Path, pictures: Sequence[str]) -> Path:
+def _folder(opts: ProbeOptions, default: Path, pictures: Sequence[str]) -> Path:
     """Return the folder of the answer. Raises an error if it cannot be written, before anything is
     asked.
     """
-    out = options.results_folder(wanted.out, default)
-    if wanted.out is not None:
+    out = options.results_folder(opts.out, default)
+    if opts.out is not None:
         answer_files.refuse_others(out, pictures)
     return out
 
 
-def _refuse_against(wanted: Wanted) -> None:
+def _refuse_against(opts: ProbeOptions) -> None:
     """Raise DataError if --against names neither `start` nor a folder with a policy."""
-    other = Path(wanted.against)
+    other = Path(opts.against)
     try:
-        if wanted.against != ask.BY_START and not policy_file.is_model(other):
-            one_run.refuse_another(other, f"probe {wanted.name} {wanted.run} --against")
+        if opts.against != ask.BY_START and not policy_file.is_model(other):
+            one_run.refuse_another(other, f"probe {opts.name} {opts.run} --against")
     except DataError as error:
         raise DataError(f"--against {error}") from error
 
 
-def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:
+def _refuse_options_of_others(named: Probe, opts: ProbeOptions) -> None:
     """Raise ConfigError for an option that has no effect on this probe."""
-    of_users = {"--users": wanted.users, "--repeats": wanted.repeats}
-    of_items = {"--items": wanted.items, "--first": wanted.first}
+    of_users = {"--users": opts.users, "--repeats": opts.repeats}
+    of_items = {"--items": opts.items, "--first": opts.first}
     meets = "items" if named.battery is not None else "users"
     for option, value in (of_users if named.battery is not None else of_items).items():
         if value is not None:

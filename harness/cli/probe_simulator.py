@@ -17,7 +17,7 @@ from harness.simulator.served.client import client_for
 from harness.simulator.served.simulator import ServedSimulator, check_endpoint, enforces_schema
 from harness.trust import permission
 from harness.utils import safe_text
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 BOUND = "bound by the schema: the endpoint enforces it while the model writes"
 UNBOUND = (
@@ -35,7 +35,7 @@ def probe(overrides: Sequence[str]) -> int:
     config = _config(overrides)
     sends = preflight.check_users(config, typed_grants.grants(overrides))
     preflight.tell(sends)
-    with permission.given(sends):
+    with permission.temporarily_granted(sends):
         return _probe(config)
 
 
@@ -46,12 +46,12 @@ def _probe(config: RunConfig) -> int:
     )
     try:
         check_endpoint(line)
-        print(visible(f"{config.simulator.base_url}: answers as {config.simulator.model}"))
+        print(escape(f"{config.simulator.base_url}: answers as {config.simulator.model}"))
         print(BOUND if enforces_schema(line) else UNBOUND)
         line.take_usage()
         lost = False
         for text, turn in _conversation(ServedSimulator(config.difficulty, line), config.seed):
-            print(visible(text), flush=True)
+            print(escape(text), flush=True)
             lost = turn.ended == "failed"
         print(", ".join(f"{name} {value}" for name, value in line.take_usage().to_json().items()))
         return EndpointError.exit_code if lost else 0

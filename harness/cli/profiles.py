@@ -86,9 +86,9 @@ def summary(users_read: Sequence[Profile], where: str) -> Iterator[str]:
     from harness.simulator.protocol import HELD_OUT, TRAIN
     from harness.simulator.served import profiles as users
 
-    yield f"{where}: {_counted(users_read)}"
+    yield f"{where}: {_format_counts(users_read)}"
     for side in (TRAIN, HELD_OUT):
-        yield f"  {side:9} {_counted([p for p in users_read if p.split == side])}"
+        yield f"  {side:9} {_format_counts([p for p in users_read if p.split == side])}"
     for name, allowed in (("intention", INTENTIONS), ("temperament", TEMPERAMENTS)):
         counts = Counter(getattr(profile, name) for profile in users_read)
         shown = [f"{value or 'set by the level'} {counts[value]}" for value in (*allowed, None)]
@@ -98,7 +98,7 @@ def summary(users_read: Sequence[Profile], where: str) -> Iterator[str]:
         yield f"  a run does not accept this: {users.ADVICE}"
 
 
-def _counted(users_read: Sequence[Profile]) -> str:
+def _format_counts(users_read: Sequence[Profile]) -> str:
     from harness.report.text.wording import plural
 
     personas = len({profile.persona for profile in users_read})
@@ -106,7 +106,7 @@ def _counted(users_read: Sequence[Profile]) -> str:
 
 
 def _print(lines: Iterator[str]) -> None:
-    from harness.utils.safe_text import visible
+    from harness.utils.safe_text import escape
 
     for line in lines:
-        print(visible(line))
+        print(escape(line))

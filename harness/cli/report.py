@@ -29,7 +29,7 @@ ENDINGS = (".html", ".htm")
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReportOptions:
     """Arguments of the command."""
 
     paths: tuple[Path, ...]
@@ -41,16 +41,16 @@ class Wanted:
     """LOW,HIGH"""
 
 
-def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> int:
+def report(opts: ReportOptions, *, as_json: bool, pool: Executor | None = None) -> int:
     """Write the file. Return 0; 3 if a run could not be read; 65, with nothing written, if none
     could.
 
     The processes of `pool` help. Raises ConfigError for a file that may not be written.
     """
-    declared = options.reward_range(wanted.reward_range)
-    out = _file(wanted)
-    choice = Choice(wanted.reward, wanted.entropy, None, wanted.step, declared)
-    analysed, members = analysis.with_members(wanted.paths, choice, pool)
+    declared = options.reward_range(opts.reward_range)
+    out = _file(opts)
+    choice = Choice(opts.reward, opts.entropy, None, opts.step, declared)
+    analysed, members = analysis.with_members(opts.paths, choice, pool)
     readable = [run.status == "ok" for run in analysed.runs]
     for line in dropped_rows.lines(analysed):
         safe_text.say(line)
@@ -61,11 +61,11 @@ def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> in
         return DataError.exit_code
     many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else the pool's start costs more
     helpers = pool if many else None
-    studies, damaged = _studies(wanted.paths, helpers)
-    title = _title(wanted.paths)
+    studies, damaged = _studies(opts.paths, helpers)
+    title = _title(opts.paths)
     made = page.report(
         title,
-        wanted.paths,
+        opts.paths,
         analysed,
         studies,
         damaged,
@@ -73,24 +73,24 @@ def report(wanted: Wanted, *, as_json: bool, pool: Executor | None = None) -> in
         made_unix_s=time.time(),
         diagnoses=[*map(diagnose.of_run, members)],
     )
-    with atomic.storage(out):
+    with atomic.storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_bytes(out, made.content)
     _print(out, analysed, made, as_json)
     return 0 if all(readable) else EXIT_PARTIAL
 
 
-def _file(wanted: Wanted) -> Path:
+def _file(opts: ReportOptions) -> Path:
     """Return the path of the report: --out, else report.html inside the first path if that is a
     folder, else report.html in the current folder.
     """
-    first = wanted.paths[0]
-    out = wanted.out or (first / NAME if is_folder(first) else Path(NAME))
+    first = opts.paths[0]
+    out = opts.out or (first / NAME if is_folder(first) else Path(NAME))
     if out.suffix.lower() not in ENDINGS:
         raise ConfigError(f"--out: must name a file that ends in .html, got {str(out)!r}")
     if is_folder(out):
         raise ConfigError(f"--out: must name a file, and {str(out)!r} is a folder")
-    if wanted.out is None and out.is_symlink():
+    if opts.out is None and out.is_symlink():
         rule = "a report takes the place of no link that nobody named"
         raise ConfigError(f"{out}: {rule}, got one to {out.readlink()}; name a file with --out")
     _refuse_other_file(out)
@@ -132,7 +132,7 @@ def _study_folders(paths: Sequence[Path]) -> Iterator[Path]:
         if (path / study_file.FILE).is_file():
             yield path
             continue
-        with atomic.storage(path):
+        with atomic.storage_errors(path):
             below = sorted(entry for entry in path.iterdir() if not entry.is_symlink())
         yield from (entry for entry in below if (entry / study_file.FILE).is_file())
 
@@ -161,7 +161,7 @@ def _print(out: Path, analysed: Analysis, made: Report, as_json: bool) -> None:
             }
             exit_codes.print_json(about)
             return
-        print(safe_text.visible(str(out)))
+        print(safe_text.escape(str(out)))
     runs = f"{len(analysed.runs)} run{'s' * (len(analysed.runs) != 1)}"
     told = f"{runs}, {made.conversations} conversations, {size / 1e6:.1f} MB"
     safe_text.say(f"{told}; open it in a browser")

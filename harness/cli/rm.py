@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.cli.list import status_of
 from harness.errors import ConfigError, DataError
 from harness.records import overview, removal
-from harness.records.overview import Entry
+from harness.records.overview import OverviewEntry
 from harness.records.removal import Removable
 from harness.utils import safe_text, terminal
 
@@ -23,20 +23,20 @@ def rm(paths: Sequence[Path], *, yes: bool) -> None:
     sweep's folder holds other runs that were not named; DataError if another process removed a
     folder first.
     """
-    begun = list(dict.fromkeys(trash for path in paths for trash in _begun(path)))
+    begun = list(dict.fromkeys(trash for path in paths for trash in _begun_removals(path)))
     found = {one.path: one for one in map(removal.check, filter(_is_whole, paths))}
     inside = [p for p in found if any(parent in found for parent in p.parents)]
     wanted = [one for path, one in found.items() if path not in inside]
-    unnamed = {one: _unnamed(one, inside) for one in wanted}
+    unnamed = {one: _unnamed_runs(one, inside) for one in wanted}
     if yes:
         _refuse_unnamed(unnamed)
-    elif not _agreed(wanted, begun, unnamed):
+    elif not _confirm(wanted, begun, unnamed):
         print("nothing was removed")
         return
     _remove(wanted, begun)
 
 
-def _unnamed(one: Removable, named: Sequence[Path]) -> list[str]:
+def _unnamed_runs(one: Removable, named: Sequence[Path]) -> list[str]:
     """Return the runs in a sweep's folder that are not its own and were not named."""
     return [name for name in one.others if one.path / name not in named]
 
@@ -51,7 +51,7 @@ def _refuse_unnamed(unnamed: Mapping[Removable, Sequence[str]]) -> None:
             raise ConfigError(f"{one.path}: {rule}; nothing was removed; {advice}")
 
 
-def _agreed(
+def _confirm(
     wanted: Sequence[Removable], begun: Sequence[Path], unnamed: Mapping[Removable, Sequence[str]]
 ) -> bool:
     """Show what would be removed and ask; ask for each run of another sweep by its name."""
@@ -59,13 +59,13 @@ def _agreed(
         rule = "must be given where nobody can be asked, as in a script"
         raise ConfigError(f"--yes: {rule}; nothing was removed")
     for one in wanted:
-        print(_line(_described(one)))
+        print(_line(_describe(one)))
         for name in one.others:
             run = overview.of_run(one.path / name)
-            print(_line(f"  {name}: not of this sweep; {_run_described(run)}, {status_of(run)}"))
+            print(_line(f"  {name}: not of this sweep; {_describe_run(run)}, {status_of(run)}"))
     for trash in begun:
         print(_line(f"{trash}: its removal was begun"))
-    size = terminal.size_shown(sum(one.size_bytes for one in wanted))
+    size = terminal.format_size(sum(one.size_bytes for one in wanted))
     count = len(wanted) + len(begun)
     which = "this folder" if count == 1 else f"these {count} folders"
     return _is_yes(f"Remove {which}, {size}, for good?") and all(
@@ -90,7 +90,7 @@ def _remove(wanted: Sequence[Removable], begun: Sequence[Path]) -> None:
         except removal.GoneError as error:
             gone.append(error)
             continue
-        size = terminal.size_shown(one.size_bytes)
+        size = terminal.format_size(one.size_bytes)
         print(_line(f"removed {one.path}: {size} freed"), flush=True)
     for earlier in gone[:-1]:
         safe_text.say(str(earlier))
@@ -100,29 +100,29 @@ def _remove(wanted: Sequence[Removable], begun: Sequence[Path]) -> None:
 
 def _is_whole(path: Path) -> bool:
     """Return False for a leftover of a removal, or a folder of which only a leftover remains."""
-    rests = [rest.name for rest in _begun(path)]
+    rests = [rest.name for rest in _begun_removals(path)]
     return not rests or (path.name not in rests and os.path.lexists(path))
 
 
-def _begun(path: Path) -> list[Path]:
+def _begun_removals(path: Path) -> list[Path]:
     """Return the leftovers of earlier removals of `path`, or `path` if it is one itself."""
     rests = removal.leftovers(path.parent.resolve())
-    return [rest for rest in rests if path.name in (rest.name, removal.named(rest))]
+    return [rest for rest in rests if path.name in (rest.name, removal.original_name(rest))]
 
 
-def _described(one: Removable) -> str:
+def _describe(one: Removable) -> str:
     entry = overview.of_sweep(one.path) if one.is_sweep else overview.of_run(one.path)
-    kind = entry.kind if one.is_sweep else _run_described(entry)
+    kind = entry.kind if one.is_sweep else _describe_run(entry)
     note = f", {entry.note}" if entry.note else ""
-    return f"{one.path}: {kind}, {status_of(entry)}, {terminal.size_shown(one.size_bytes)}{note}"
+    return f"{one.path}: {kind}, {status_of(entry)}, {terminal.format_size(one.size_bytes)}{note}"
 
 
-def _run_described(run: Entry) -> str:
+def _describe_run(run: OverviewEntry) -> str:
     return f"run, step {run.step}/{run.steps or '?'}"
 
 
 def _line(text: str) -> str:
-    return terminal.wrapped(safe_text.visible(text), terminal.width(sys.stdout), "  ")
+    return terminal.wrap(safe_text.escape(text), terminal.width(sys.stdout), "  ")
 
 
 def _is_yes(question: str) -> bool:

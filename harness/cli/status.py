@@ -21,7 +21,7 @@ from harness.records import holder, run_folder, run_state, study_file, sweep_fil
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.utils import terminal
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 LOOK_EVERY_S = 1.0
 MOST_NAMED = 3
@@ -34,7 +34,7 @@ def status(folder: Path, *, as_json: bool) -> None:
     stands = resuming.status(folder)
     if as_json:
         exit_codes.print_json(stands)
-    for line in [] if as_json else standing(folder):
+    for line in [] if as_json else status_lines(folder):
         _print(line)
 
 
@@ -44,7 +44,7 @@ def resume(
     """Continue the run or the sweep in `folder` and return the exit code."""
     _refuse_outer_folder(folder, "resume")
     sweep, code = resuming.resume(folder, events, stop_again, ranks)
-    for line in closing(sweep, code):
+    for line in closing_lines(sweep, code):
         exit_codes.say(line)
     return code
 
@@ -79,7 +79,7 @@ def plan(planned: Sweep) -> Iterator[str]:
     yield f"{count} run{'s' * (count != 1)}; swept: {axes or 'nothing'}"
 
 
-def closing(sweep: Sweep, code: int) -> Iterator[str]:
+def closing_lines(sweep: Sweep, code: int) -> Iterator[str]:
     """Yield the failures and the command to type next."""
     yield from failures(sweep)
     done, where = sum(row.status == "done" for row in sweep.runs), shlex.quote(str(sweep.dir))
@@ -102,12 +102,12 @@ def failures(sweep: Sweep) -> Iterator[str]:
             yield f"{row.name}: {row.status}{f', {reason}' if reason else ''}"
 
 
-def standing(path: Path) -> Iterator[str]:
+def status_lines(path: Path) -> Iterator[str]:
     """Yield the sweep's name and note and a line for each of its runs, or one line for a single
     run.
     """
     if resuming.is_sweep(path):
-        sweep = ledger.shown(path)
+        sweep = ledger.read_for_display(path)
         label = ": ".join(part for part in (sweep.name, sweep.note) if part)
         yield from [label] if label else []
         for row in sweep.runs:
@@ -138,13 +138,13 @@ def _steps(run: Path) -> int:
 
 
 def _print(line: str) -> None:
-    """Print a line of `standing`; colour its first status word if the terminal has colours."""
+    """Print a line of `status_lines`; colour its first status word if the terminal has colours."""
     columns, coloured = terminal.width(sys.stdout), terminal.is_coloured(sys.stdout)
-    shown = terminal.wrapped(visible(line), columns, "  ")
+    shown = terminal.wrap(escape(line), columns, "  ")
     name, between, rest = shown.partition(": ")
     word = rest.partition(",")[0]
     if between and word in terminal.STYLES:
-        shown = f"{name}: {terminal.painted(word, word, coloured)}{rest[len(word) :]}"
+        shown = f"{name}: {terminal.colourize(word, word, coloured)}{rest[len(word) :]}"
     print(shown)
 
 
@@ -165,7 +165,7 @@ def watch(folder: Path) -> None:
     with contextlib.suppress(KeyboardInterrupt):
         steps = [_steps(path) for path in dirs]
         progress.watch(dirs, [path.name for path in dirs], steps, Console(), over)
-    for line in standing(folder) if not sys.stdout.isatty() else ():
+    for line in status_lines(folder) if not sys.stdout.isatty() else ():
         _print(line)
 
 

@@ -22,20 +22,20 @@ from harness.law.compare import other_study, study_arms, study_outcome
 from harness.law.compare.other_study import OtherStudy
 from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file
-from harness.records.study_file import Link, Stated, StudyRecord
+from harness.records.study_file import Link, StudyRecord, StudyStatement
 from harness.records.sweep_file import Sweep
 from harness.report import formats, write
 from harness.report.tables import study as study_table
 from harness.report.text import link_words
 from harness.study import answers, arms, cost, file, folder, looks, probe_cost
-from harness.study.arms import Planned
+from harness.study.arms import PlannedStudy
 from harness.utils import safe_text, terminal
 
 RESULTS = "study"
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StudyOptions:
     """Arguments of the command."""
 
     name: str
@@ -49,60 +49,60 @@ class Wanted:
     """Words of --format."""
 
 
-def study(wanted: Wanted) -> int:
+def study(opts: StudyOptions) -> int:
     """Run and judge the study. Return 0 whatever the verdict, 3 if a run failed, 75 if stopped.
 
     Raises ConfigError, before anything is created, for an invalid study, override or folder.
     """
-    if not (wanted.name or wanted.overrides or wanted.dir or wanted.beside):
-        _print_names(wanted.as_json)
+    if not (opts.name or opts.overrides or opts.dir or opts.beside):
+        _print_names(opts.as_json)
         return 0
-    pictures = formats.pictures(wanted.formats)
-    planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides)
-    root = wanted.dir.resolve() if wanted.dir else folder.default(planned)
+    pictures = formats.pictures(opts.formats)
+    planned = arms.plan(opts.name, file.read(opts.name), opts.overrides)
+    root = opts.dir.resolve() if opts.dir else folder.default(planned)
     plain_file.refuse_link(root)
     before = folder.existing(planned, root)
     if before is not None and not folder.has_implied_keys(before):
-        planned = arms.plan(wanted.name, file.read(wanted.name), wanted.overrides, implied=())
+        planned = arms.plan(opts.name, file.read(opts.name), opts.overrides, implied=())
     plain_file.refuse_link(root / RESULTS)
     links = [*planned.stated.links, *planned.stated.checks]
-    other = _other(wanted.beside, root, planned.name, links)
+    other = _other(opts.beside, root, planned.name, links)
     configs = [point.config for _, point in planned.distinct().values()]
     asked = probe_cost.of_study(planned)
-    spent = f"{cost.sentence(configs)}{asked.told}"
-    if wanted.dry_run:
-        _show(planned, root, spent, asked.by_probe, wanted.as_json)
+    spent = f"{cost.sentence(configs)}{asked.sentence}"
+    if opts.dry_run:
+        _show(planned, root, spent, asked.by_probe, opts.as_json)
         _warn(planned)
         _note_invalid(configs)
         return 0
     launcher.check(planned.launcher, configs)
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)
-    sends = preflight.check(configs, typed_grants.grants(wanted.overrides))
+    sends = preflight.check(configs, typed_grants.grants(opts.overrides))
     notes = user_validity.check(configs)
     preflight.check_disk_space(configs, root)
     preflight.tell(sends)
     user_validity.tell(notes)
     safe_text.say(spent)
     _warn(planned)
-    record = folder.settle(planned, root)
+    record = folder.create_or_complete(planned, root)
     for sentence in record.changed:
         safe_text.say(f"changed since the first runs were planned: {sentence}")
     wanted_runs = {run for seeds in record.arms.values() for run in seeds.values()}
     ledger, code = sweeps.execute(root, only=wanted_runs, granted=sends)
-    ledger = replace(ledger, runs=sweeps.chosen(ledger, wanted_runs))
+    ledger = replace(ledger, runs=sweeps.select_rows(ledger, wanted_runs))
     if code != StoppedError.exit_code:
         code = _ask(planned, root, record, ledger, sends) or code
     if code == StoppedError.exit_code:
         safe_text.say("stopped; repeat the command to continue")
         return code
     judged = judge(planned, root, record, ledger)
-    looks.remember(root, record, judged)
+    looks.record_look(root, record, judged)
     if other is not None:
         effects = other_study.beside([*judged.links, *judged.checks], other)
         judged = replace(judged, beside=effects)
     write.write_study(judged, root / RESULTS, pictures)
-    _tell(judged, ledger, wanted.as_json)
+    _tell(judged, ledger, opts.as_json)
     return code
 
 
@@ -116,8 +116,8 @@ def _print_names(as_json: bool) -> None:
     longest = max(map(len, asked), default=0)
     with exit_codes.tolerate_closed_stdout():
         for name, question in asked.items():
-            line = safe_text.visible(f"{name:{longest}}  {question}")
-            print(terminal.wrapped(line, terminal.width(sys.stdout), " " * (longest + 2)))
+            line = safe_text.escape(f"{name:{longest}}  {question}")
+            print(terminal.wrap(line, terminal.width(sys.stdout), " " * (longest + 2)))
         print("`harness study NAME --dry-run` shows the runs of one and what they cost")
 
 
@@ -132,18 +132,18 @@ def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) ->
 
 
 def _ask(
-    planned: Planned, root: Path, record: StudyRecord, ledger: Sweep, sends: frozenset[Grant]
+    planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep, sends: frozenset[Grant]
 ) -> int:
     """Ask the probes whose answers are missing. Return 0, 3 if one failed, 75 if stopped."""
     try:
-        every = answers.wanted(planned, record, study_arms.finished(ledger))
+        every = answers.required_probes(planned, record, study_arms.finished(ledger))
         return EXIT_PARTIAL if answers.ask_missing(root, every, sends) else 0
     except StoppedError as error:
         safe_text.say(str(error))
         return error.exit_code
 
 
-def judge(planned: Planned, root: Path, record: StudyRecord, ledger: Sweep) -> Outcome:
+def judge(planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep) -> Outcome:
     """Judge the links by the finished runs. This look is not recorded."""
     members = analysis.members(study_arms.finished(ledger))
     compared = study_arms.arms(record, planned.stated, members, study_arms.diverged(ledger))
@@ -152,8 +152,8 @@ def judge(planned: Planned, root: Path, record: StudyRecord, ledger: Sweep) -> O
     )
 
 
-def _warn(planned: Planned) -> None:
-    for sentence in arms.doubts(planned):
+def _warn(planned: PlannedStudy) -> None:
+    for sentence in arms.warnings(planned):
         safe_text.say(sentence)
 
 
@@ -176,27 +176,27 @@ def _tell(judged: Outcome, ledger: Sweep, as_json: bool) -> None:
 
 
 def _show(
-    planned: Planned, root: Path, spent: str, asked: Mapping[str, int], as_json: bool
+    planned: PlannedStudy, root: Path, spent: str, asked: Mapping[str, int], as_json: bool
 ) -> None:
     """Print what would be run and judged. Creates nothing."""
-    done = folder.done(planned, root)
+    done = folder.count_done(planned, root)
     if as_json:
-        value = {"study": planned.name, "dir": str(root), "cost": spent, **_counted(planned)}
+        value = {"study": planned.name, "dir": str(root), "cost": spent, **_counts(planned)}
         value |= {"done": done, "answers": dict(asked)}
         print(json.dumps({"schema": 1, **value}, indent=1))
         return
     already = f"; already done: {done}" if done else ""
     for line in (*_lines(planned), f"{spent}, in {root}{already}"):
-        print(safe_text.visible(line))
+        print(safe_text.escape(line))
 
 
-def _counted(planned: Planned) -> dict[str, object]:
+def _counts(planned: PlannedStudy) -> dict[str, object]:
     stated = planned.stated
     words = {arm: list(overrides) for arm, overrides in stated.arms.items()}
     return {"seeds": list(stated.seeds), "arms": words, "runs": len(planned.distinct())}
 
 
-def _lines(planned: Planned) -> Sequence[str]:
+def _lines(planned: PlannedStudy) -> Sequence[str]:
     stated = planned.stated
     width = max(map(len, stated.arms))
     return [
@@ -216,5 +216,5 @@ def _link(kind: str, link: Link) -> Sequence[str]:
     return [line, *(f"  {row}" for row in table)]
 
 
-def _kind(name: str, stated: Stated) -> str:
+def _kind(name: str, stated: StudyStatement) -> str:
     return "link" if name in stated.deciding else "beside"

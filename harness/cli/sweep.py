@@ -26,13 +26,13 @@ from harness.execution import sweep as sweeps
 from harness.execution.retry import RetryPolicy
 from harness.study import cost
 from harness.utils import terminal
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 HOUR_S = 3600
 
 
 @dataclass(frozen=True)
-class Wanted:
+class SweepOptions:
     """Arguments of the command."""
 
     overrides: Sequence[str]
@@ -44,23 +44,23 @@ class Wanted:
     dir: Path | None = None
 
 
-def sweep(wanted: Wanted) -> int:
+def sweep(opts: SweepOptions) -> int:
     """Run one run per point and return the exit code; with --dry-run create nothing.
 
     Raises ConfigError, DeviceError, EndpointError, FolderError, StoppedError or StorageError for
     what no run could start with.
     """
-    plan = planner.plan(wanted.overrides)
-    granted = typed_grants.grants(wanted.overrides)
-    root = sweep_place.chosen(wanted.name, wanted.note, wanted.dir)
-    if wanted.dry_run:
-        _show(plan, wanted.as_json, granted)
+    plan = planner.plan(opts.overrides)
+    granted = typed_grants.grants(opts.overrides)
+    root = sweep_place.choose_folder(opts.name, opts.note, opts.dir)
+    if opts.dry_run:
+        _show(plan, opts.as_json, granted)
         return 0
     configs = [point.config for point in plan.points]
-    if not wanted.overrides:
+    if not opts.overrides:
         exit_codes.say(_of_defaults(configs))
-    launcher.check(wanted.overrides, configs)
-    is_local = launcher.is_local(wanted.overrides)
+    launcher.check(opts.overrides, configs)
+    is_local = launcher.is_local(opts.overrides)
     if is_local:
         gpu_lease.check(configs)
     sends = preflight.check(configs, granted)
@@ -70,17 +70,17 @@ def sweep(wanted: Wanted) -> int:
     user_validity.tell(notes)
     if is_local:  # a cluster's endpoint may answer its own machines alone
         preflight.ask_endpoints(configs, sends)
-    made = ledger.create(plan, wanted.overrides, root, wanted.name, wanted.note)
-    exit_codes.say(f"{_counted(made.runs)} in {made.dir}{_expected(configs, is_local)}")
-    finished, code = sweeps.execute(Path(str(made.dir)), wanted.retry_policy, granted=sends)
-    if wanted.as_json:
+    made = ledger.create(plan, opts.overrides, root, opts.name, opts.note)
+    exit_codes.say(f"{_count_runs(made.runs)} in {made.dir}{_expected_duration(configs, is_local)}")
+    finished, code = sweeps.execute(Path(str(made.dir)), opts.retry_policy, granted=sends)
+    if opts.as_json:
         exit_codes.print_json(finished.to_json())
-    for line in status.closing(finished, code):
+    for line in status.closing_lines(finished, code):
         exit_codes.say(line)
     return code
 
 
-def _counted(runs: Sequence[object]) -> str:
+def _count_runs(runs: Sequence[object]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) != 1)}"
 
 
@@ -95,7 +95,7 @@ def _of_defaults(configs: Sequence[RunConfig]) -> str:
     return f"no KEY=VALUE was given, so this is {runs}; {costs}; `harness sweep --help` says more"
 
 
-def _expected(configs: Sequence[RunConfig], is_local: bool) -> str:
+def _expected_duration(configs: Sequence[RunConfig], is_local: bool) -> str:
     """Return `; some 12 min, 2 at once`, from measured costs; empty if there are none."""
     at_once = gpu_lease.runs_at_once(configs) if is_local else 1
     hours = cost.wall_hours(configs, at_once) if is_local else None
@@ -105,14 +105,14 @@ def _expected(configs: Sequence[RunConfig], is_local: bool) -> str:
 
 def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
     """Print the runs of `plan`, their costs and unmet requirements. `granted`: typed grants."""
-    planned = ledger.planned(plan)
+    planned = ledger.dry_run_sweep(plan)
     configs = [point.config for point in plan.points]
     size = sum(map(preflight.expected_bytes, configs))
     if as_json:
         spent = {"cpu_hours": cost.cpu_hours(configs), "gpu_hours": None, "disk_bytes": size}
         exit_codes.print_json({**planned.to_json(), "cost": spent})
     for line in [] if as_json else [*status.plan(planned), _cost(configs, size)]:
-        print(terminal.wrapped(visible(line), terminal.width(sys.stdout), "  "))
+        print(terminal.wrap(escape(line), terminal.width(sys.stdout), "  "))
     try:
         preflight.check(configs, granted)
         user_validity.tell(user_validity.check(configs))
@@ -121,4 +121,4 @@ def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
 
 
 def _cost(configs: Sequence[RunConfig], size: int) -> str:
-    return f"{cost.sentence(list(configs))}; about {terminal.size_shown(size)} on disk"
+    return f"{cost.sentence(list(configs))}; about {terminal.format_size(size)} on disk"

@@ -8,7 +8,7 @@ from harness.config.grant import Grant
 from harness.errors import ConfigError
 from harness.trust import confirmed
 from harness.utils import safe_text
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 NAMED = re.compile(r"localhost|.*[.:\]].*")
 """A host of a cluster, a name alone, goes with its port: a key has neither dot nor colon."""
@@ -43,5 +43,5 @@ def trust(host: str | None, variable: str | None, *, remove: bool) -> None:
 def _list() -> None:
     grants = sorted(confirmed.read())
     for grant in grants:
-        print(visible(f"{grant.host} {grant.variable}"))
+        print(escape(f"{grant.host} {grant.variable}"))
     safe_text.say(f"{len(grants)} permissions in {confirmed.file()}")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from harness.compose import planner
 from harness.compose.grammar import parse
-from harness.compose.overrides import unsecret
+from harness.compose.overrides import without_secret
 from harness.config import keys
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
@@ -45,4 +45,4 @@ def refuse_others(typed: Sequence[str], command: str, taken: Sequence[str]) -> N
         if re.split(r"[./]", word.key)[0] in others and word.key not in taken:
             *most, last = taken
             rule = f"{command} trains nothing, so only {', '.join(most)} and {last} change it"
-            raise ConfigError(f"{word.key}: {rule}, got {unsecret(word.text)}")
+            raise ConfigError(f"{word.key}: {rule}, got {without_secret(word.text)}")

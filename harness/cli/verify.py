@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from harness.cli import exit_codes, verify_view
-from harness.cli.verify_view import Verified
+from harness.cli.verify_view import RunVerification
 from harness.config.run import RunConfig
 from harness.errors import EXIT_PARTIAL, DataError, HarnessError
 from harness.records import (
@@ -31,10 +31,10 @@ from harness.records import (
 from harness.records import (
     run_folder as folder,
 )
-from harness.records.provenance import Identity, MadeBy
+from harness.records.provenance import MadeBy, RunIdentity
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
-from harness.records.soundness import DAMAGED, NOTE, OK, Finding
+from harness.records.soundness import DAMAGED, NOTE, OK, IntegrityFinding
 from harness.utils import safe_text, terminal
 
 SCHEMA = 1
@@ -43,7 +43,7 @@ MARKS = ("run.json", "metrics.jsonl")
 WRITTEN = b"schema: "
 PARTS = ("checkpoints", "conversations", "simulator", "trackers")
 """Folders of a run, in which there are no runs."""
-Check = Callable[[], Iterable[Finding]]
+Check = Callable[[], Iterable[IntegrityFinding]]
 
 
 def verify(path: Path, *, as_json: bool) -> int:
@@ -63,20 +63,20 @@ def verify(path: Path, *, as_json: bool) -> int:
     return exit_code(verified)
 
 
-def exit_code(verified: Sequence[Verified]) -> int:
+def exit_code(verified: Sequence[RunVerification]) -> int:
     """Return 0 if all runs are whole, 3 if some are, 65 if none is."""
     if verified and all(one.ok for one in verified):
         return 0
     return EXIT_PARTIAL if any(one.ok for one in verified) else DataError.exit_code
 
 
-def examine(path: Path) -> list[Verified]:
+def examine(path: Path) -> list[RunVerification]:
     """Return the findings on every run at or below `path`, and on missing runs that a sweep's
     ledger names.
 
     Links that lead out of `path` are not followed, since a whole disk may be behind one.
     """
-    verified: list[Verified] = []
+    verified: list[RunVerification] = []
     missed: list[OSError] = []
     seen: set[tuple[int, int]] = set()
     top = os.path.realpath(path)
@@ -89,8 +89,10 @@ def examine(path: Path) -> list[Verified]:
             continue
         seen.add((where.st_dev, where.st_ino))
         left_out = PARTS if is_run else ()
-        entered = (n for n in inner if n not in left_out and n[0] != "." and _within(here / n, top))
-        inner[:] = sorted(entered, key=_counted)
+        entered = (
+            n for n in inner if n not in left_out and n[0] != "." and _is_within(here / n, top)
+        )
+        inner[:] = sorted(entered, key=_natural_order)
         if sweep_file.FILE in names:
             verified += _of_ledger(here, inner)
         if is_run:
@@ -107,45 +109,47 @@ def _has_config_of_a_run(folder: Path) -> bool:
         return False
 
 
-def _within(folder: Path, top: str) -> bool:
+def _is_within(folder: Path, top: str) -> bool:
     """Return whether `folder` is below `top`. A link is resolved first."""
     return not folder.is_symlink() or os.path.realpath(folder).startswith(f"{top.rstrip('/')}/")
 
 
-def _not_listed(missed: Sequence[OSError]) -> Iterator[Verified]:
+def _not_listed(missed: Sequence[OSError]) -> Iterator[RunVerification]:
     for error in missed:
         name = str(error.filename)
         if os.path.isdir(name):  # noqa: PTH112 - of a path that may be no folder at all
             rule = f"{name}: must be a folder that can be listed, and is not: {error.strerror}"
-            yield Verified(name, None, (Finding("folder", DAMAGED, rule),))
+            yield RunVerification(name, None, (IntegrityFinding("folder", DAMAGED, rule),))
 
 
-def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
+def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[RunVerification]:
     """Return the runs that the ledger of a sweep names and whose folders are missing."""
     try:
         sweep = sweep_file.read(root)
     except DataError as error:
-        yield Verified(str(root), None, (Finding("sweep", DAMAGED, str(error)),))
+        yield RunVerification(str(root), None, (IntegrityFinding("sweep", DAMAGED, str(error)),))
         return
     for row in sweep.runs:
         if row.name not in there:
             rule = f"{root / sweep_file.FILE}: each run must have its folder, {row.name} has none"
-            yield Verified(str(root / row.name), None, (Finding("folder", DAMAGED, rule),))
+            yield RunVerification(
+                str(root / row.name), None, (IntegrityFinding("folder", DAMAGED, rule),)
+            )
 
 
-def of_run(path: Path) -> Verified:
+def of_run(path: Path) -> RunVerification:
     """Check each part of the run in `path`. Damage to one part hides no damage to another."""
-    run, findings = RunFolder(path), list[Finding]()
+    run, findings = RunFolder(path), list[IntegrityFinding]()
     status, config = _read(run, findings)
     for part, check in _parts(run, status, config):
         try:
             findings += check()
         except (HarnessError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-            findings.append(Finding(part, DAMAGED, str(error)))
+            findings.append(IntegrityFinding(part, DAMAGED, str(error)))
     in_use = holder.holder(run) is not None
     word = status.status if status else None
     word = run_state.CRASHED if run_state.of(run).status == run_state.CRASHED else word
-    return Verified(str(path), word, tuple(findings), in_use)
+    return RunVerification(str(path), word, tuple(findings), in_use)
 
 
 def _parts(
@@ -158,28 +162,35 @@ def _parts(
     by = holder.holder(run)
     if by is not None:
         rule = f"{run.path}: in use by process {by}; verify it again when that has ended"
-        yield "status", lambda: [Finding("status", NOTE, rule)]
-    yield "rows", lambda: soundness.metrics(run, recorded, by is not None)
+        yield "status", lambda: [IntegrityFinding("status", NOTE, rule)]
+    yield "rows", lambda: soundness.check_metrics(run, recorded, by is not None)
     if by is None:  # who writes checkpoints removes the older ones
-        yield "checkpoints", lambda: soundness.saved(run, recorded, _identity(recorded))
-    yield "outcomes", lambda: soundness.last_outcomes(run, recorded)
-    yield "conversations", lambda: soundness.conversations(run)
+        yield "checkpoints", lambda: soundness.check_checkpoints(run, recorded, _identity(recorded))
+    yield "outcomes", lambda: soundness.check_outcomes(run, recorded)
+    yield "conversations", lambda: soundness.check_conversations(run)
     yield "simulator", lambda: _journal(run)
     if status is not None:
-        yield "versions", lambda: soundness.made_with(run, status, provenance.now())
+        yield (
+            "versions",
+            lambda: soundness.check_versions(run, status, provenance.current_versions()),
+        )
     if status is not None and config is not None:
-        yield "config", lambda: soundness.config(run, status, config)
+        yield "config", lambda: soundness.check_config(run, status, config)
         yield "start_model", lambda: _start_model(run, config, status)
 
 
-def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, RunConfig | None]:
+def _read(
+    run: RunFolder, findings: list[IntegrityFinding]
+) -> tuple[RunStatus | None, RunConfig | None]:
     """Read run.json and config.yaml. Return None and a finding for one that cannot be read."""
     status, config = None, None
     try:
         status = run_status.read(run.status)
-        findings.append(Finding("status", OK, f"{status.status}, {status.last_step} steps"))
+        findings.append(
+            IntegrityFinding("status", OK, f"{status.status}, {status.last_step} steps")
+        )
     except HarnessError as error:
-        findings.append(Finding("status", DAMAGED, str(error)))
+        findings.append(IntegrityFinding("status", DAMAGED, str(error)))
     try:
         config = folder.read_config(run)
     except HarnessError as error:
@@ -187,34 +198,40 @@ def _read(run: RunFolder, findings: list[Finding]) -> tuple[RunStatus | None, Ru
     return status, config
 
 
-def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError) -> Finding:
+def _unread_config(
+    run: RunFolder, status: RunStatus | None, error: HarnessError
+) -> IntegrityFinding:
     """Return the finding on a config that this version cannot read. It is whole if it is unchanged
     since it was planned: then another version wrote it.
     """
     with contextlib.suppress(HarnessError, ValueError, LookupError, TypeError, RecursionError):
-        if status and status.config_hash and compatibility.changed(run, status) is None:
+        if status and status.config_hash and compatibility.config_change(run, status) is None:
             lacking = folder.lacking_plug_ins(run)
             by = ("with that plug-in or " if lacking else "") + "by another version of this program"
             rule = f"as planned, {by}; a resume without it is refused"
-            return Finding("config", NOTE, f"{error}: {rule}")
-    return Finding("config", DAMAGED, str(error))
+            return IntegrityFinding("config", NOTE, f"{error}: {rule}")
+    return IntegrityFinding("config", DAMAGED, str(error))
 
 
-def _identity(status: RunStatus) -> Identity | None:
+def _identity(status: RunStatus) -> RunIdentity | None:
     """Return the identity that checkpoints must have, or None if the run does not record one."""
     if not status.config_hash or status.seed is None:
         return None
     made_by = MadeBy(status.versions, status.git)
-    return Identity(status.config_hash, status.seed, status.start_model, made_by)
+    return RunIdentity(status.config_hash, status.seed, status.start_model, made_by)
 
 
-def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterator[Finding]:
+def _start_model(
+    run: RunFolder, config: RunConfig, status: RunStatus
+) -> Iterator[IntegrityFinding]:
     """Check that a resume would load the model that the run started from."""
     part, policy = "start_model", config.policy
     if policy.kind == "tabular" or (policy.kind == "hf" and policy.init == "random"):
         return
     if status.start_model is None:
-        yield Finding(part, NOTE, f"{run.status}: does not say which start model was loaded")
+        yield IntegrityFinding(
+            part, NOTE, f"{run.status}: does not say which start model was loaded"
+        )
         return
     from harness.policy import model_files
 
@@ -228,17 +245,17 @@ def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterat
         whole = os.path.lexists(where) and start_model.problem(where) is None
         now = start_model.sum_of(where) if whole else None
     if now is None:
-        yield Finding(
+        yield IntegrityFinding(
             part, NOTE, f"{where or policy.model}: missing or incomplete, so it was not compared"
         )
     elif now == status.start_model:
-        yield Finding(part, OK, "the one that the run began with")
+        yield IntegrityFinding(part, OK, "the one that the run began with")
     else:
         rule = "must be the start model that the run began with, and is another"
-        yield Finding(part, level, f"{where}: {rule}; a resume is refused")
+        yield IntegrityFinding(part, level, f"{where}: {rule}; a resume is refused")
 
 
-def _journal(run: RunFolder) -> Iterator[Finding]:
+def _journal(run: RunFolder) -> Iterator[IntegrityFinding]:
     """Check each file of answers of a served user."""
     if not run.simulator.is_dir():
         return
@@ -246,10 +263,10 @@ def _journal(run: RunFolder) -> Iterator[Finding]:
 
     paths = sorted(run.simulator.glob("*.jsonl"))
     count = sum(journal.check(path) for path in paths)
-    yield Finding("simulator", OK, f"{count} answers in {len(paths)} files")
+    yield IntegrityFinding("simulator", OK, f"{count} answers in {len(paths)} files")
 
 
-def _counted(name: str) -> list[tuple[int, str]]:
+def _natural_order(name: str) -> list[tuple[int, str]]:
     """Return a sort key that puts 2-hard before 10-hard."""
     parts = re.split(r"(\d+)", name)
     return [(int(part) if n % 2 else 0, part) for n, part in enumerate(parts)]

@@ -6,22 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from harness.records.soundness import DAMAGED, NOTE, Finding
+from harness.records.soundness import DAMAGED, NOTE, IntegrityFinding
 from harness.utils import terminal
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 HEADS = ("run", "status", "result")
 LEAST_PATH = 28
 
 
 @dataclass(frozen=True)
-class Verified:
+class RunVerification:
     """One run and the findings on its parts."""
 
     run: str
     status: str | None
     """As run.json says, crashed where no process runs it any more; null where it cannot be read."""
-    findings: tuple[Finding, ...]
+    findings: tuple[IntegrityFinding, ...]
     in_use: bool = False
     """Whether a live process holds it; files that it may be writing are not checked then."""
 
@@ -34,9 +34,11 @@ class Verified:
         return {"run": self.run, "status": self.status, "ok": self.ok, "findings": findings}
 
 
-def lines(verified: Sequence[Verified], columns: int | None, coloured: bool) -> Iterator[str]:
+def lines(
+    verified: Sequence[RunVerification], columns: int | None, coloured: bool
+) -> Iterator[str]:
     """Yield a line for each run and its damage, then the notes; equal notes share a line."""
-    cells = [(visible(one.run), one.status or "-", _result(one)) for one in verified]
+    cells = [(escape(one.run), one.status or "-", _result(one)) for one in verified]
     widths = terminal.fit([HEADS, *cells], columns, {0: LEAST_PATH}, ())
     yield terminal.row(HEADS, widths, {})
     for one, row in zip(verified, cells, strict=True):
@@ -44,21 +46,21 @@ def lines(verified: Sequence[Verified], columns: int | None, coloured: bool) -> 
         yield terminal.row(row, widths, painted if coloured else {})
         for finding in one.findings:
             if finding.level == DAMAGED:
-                yield terminal.wrapped(visible(f"  {_without_path(one, finding)}"), columns, "    ")
+                yield terminal.wrap(escape(f"  {_without_path(one, finding)}"), columns, "    ")
     for line in (*_notes(verified), _closing(verified)):
-        yield terminal.wrapped(visible(line), columns, "  ")
+        yield terminal.wrap(escape(line), columns, "  ")
 
 
-def _result(one: Verified) -> str:
+def _result(one: RunVerification) -> str:
     return "undamaged" if one.ok else DAMAGED
 
 
-def _without_path(one: Verified, finding: Finding) -> str:
+def _without_path(one: RunVerification, finding: IntegrityFinding) -> str:
     """Return the text without the run's path, which stands on the line before."""
     return f"{finding.part}: {finding.message.replace(f'{one.run}/', '')}"
 
 
-def _notes(verified: Sequence[Verified]) -> Iterator[str]:
+def _notes(verified: Sequence[RunVerification]) -> Iterator[str]:
     """Yield each note with its run, or with the number of runs that have it."""
     of: dict[str, list[str]] = {}
     for one in verified:
@@ -70,7 +72,7 @@ def _notes(verified: Sequence[Verified]) -> Iterator[str]:
         yield f"{runs[0] if len(runs) == 1 else f'{len(runs)} runs'}: {note}"
 
 
-def _closing(verified: Sequence[Verified]) -> str:
+def _closing(verified: Sequence[RunVerification]) -> str:
     undamaged, used = sum(one.ok for one in verified), sum(one.in_use for one in verified)
     in_use = f", {used} of them in use and checked in part" if used else ""
     counted = f"{undamaged} of {len(verified)} runs undamaged{in_use}"

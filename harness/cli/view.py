@@ -16,7 +16,7 @@ from harness.cli.view_page import Heading
 from harness.errors import ConfigError, DataError, HarnessError
 from harness.records import run_folder, run_state, run_status, saved_conversations
 from harness.records.run_folder import RunFolder
-from harness.records.saved_conversations import Conversation, SavedStep
+from harness.records.saved_conversations import SavedConversation, SavedStep
 
 SCHEMA = 1
 """Of the value of --json."""
@@ -27,7 +27,7 @@ MOST_STEPS = 12
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ViewOptions:
     """Arguments of the command."""
 
     run: Path
@@ -39,110 +39,114 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """The conversations to show, and the rule by which they were chosen."""
 
-    conversations: Sequence[Conversation]
+    conversations: Sequence[SavedConversation]
     rule: str
 
 
-def view(wanted: Wanted, *, as_json: bool) -> None:
+def view(opts: ViewOptions, *, as_json: bool) -> None:
     """Print conversations of the run.
 
     Raises DataError for a folder that is no run or has no conversations, ConfigError for a step or
     a level that was not saved.
     """
-    if wanted.worst and wanted.best:
+    if opts.worst and opts.best:
         raise ConfigError("--worst, --best: give one of them, got both")
-    one_run.refuse_another(wanted.run, "view")
-    saved, steps = _saved(wanted)
-    among = _of_level(wanted, saved)
+    one_run.refuse_another(opts.run, "view")
+    saved, steps = _read_step(opts)
+    among = _of_level(opts, saved)
     if as_json:
         with exit_codes.tolerate_closed_stdout():
-            for one in chosen(among, wanted, len(among)).conversations:
-                print(json.dumps(_to_json(wanted.run, one), allow_nan=False))
+            for one in choose_conversations(among, opts, len(among)).conversations:
+                print(json.dumps(_to_json(opts.run, one), allow_nan=False))
         return
-    choice = chosen(among, wanted, FEW)
-    _show(_heading(wanted, saved, steps, len(among), choice), choice)
+    choice = choose_conversations(among, opts, FEW)
+    _show(_heading(opts, saved, steps, len(among), choice), choice)
 
 
-def chosen(conversations: Sequence[Conversation], wanted: Wanted, few: int) -> Choice:
-    """Choose `wanted.limit` conversations, or `few` if that is None: by reward, or evenly spread
+def choose_conversations(
+    conversations: Sequence[SavedConversation], opts: ViewOptions, few: int
+) -> Selection:
+    """Choose `opts.limit` conversations, or `few` if that is None: by reward, or evenly spread
     over it.
 
     If no reward was kept, the last emotion is used instead. Lost conversations come last.
     """
-    count = min(len(conversations), wanted.limit or few)
+    count = min(len(conversations), opts.limit or few)
     ranked = sorted(conversations, key=_rank)
     by = "last emotion" if all(one.reward is None for one in conversations) else "reward"
-    if wanted.best:
-        known = [one for one in ranked if one.earned is not None]
+    if opts.best:
+        known = [one for one in ranked if one.score is not None]
         ranked = [*reversed(known), *ranked[len(known) :]]
-        return Choice(ranked[:count], f"from the best on, by {by}")
-    if wanted.worst:
-        return Choice(ranked[:count], f"from the worst on, by {by}")
+        return Selection(ranked[:count], f"from the best on, by {by}")
+    if opts.worst:
+        return Selection(ranked[:count], f"from the worst on, by {by}")
     if count == len(conversations):
-        return Choice(conversations, "in the order of the batch")
+        return Selection(conversations, "in the order of the batch")
     if count == 1:
-        return Choice([ranked[(len(ranked) - 1) // 2]], f"the middle one by {by}")
+        return Selection([ranked[(len(ranked) - 1) // 2]], f"the middle one by {by}")
     places = [round(n * (len(ranked) - 1) / (count - 1)) for n in range(count)]
     middle = ", the middle one" if count == FEW else ", evenly spread between" if count > 2 else ""
-    return Choice([ranked[place] for place in places], f"the worst{middle} and the best by {by}")
+    return Selection([ranked[place] for place in places], f"the worst{middle} and the best by {by}")
 
 
-def _rank(one: Conversation) -> tuple[bool, float, int, int]:
-    earned = one.earned
+def _rank(one: SavedConversation) -> tuple[bool, float, int, int]:
+    earned = one.score
     return earned is None, earned or 0.0, one.group, one.sample
 
 
-def _saved(wanted: Wanted) -> tuple[SavedStep, Sequence[int]]:
+def _read_step(opts: ViewOptions) -> tuple[SavedStep, Sequence[int]]:
     """Return the step to show, and all steps that are saved."""
-    steps = saved_conversations.steps(wanted.run)
+    steps = saved_conversations.steps(opts.run)
     if not steps:
         rule = "the first step of a run saves some"
-        raise DataError(f"{wanted.run}: no conversations are saved yet: {rule}")
-    step = steps[-1] if wanted.step is None else wanted.step
+        raise DataError(f"{opts.run}: no conversations are saved yet: {rule}")
+    step = steps[-1] if opts.step is None else opts.step
     if step not in steps:
-        rule = f"must be one of the saved steps {_listed(steps)}"
-        raise ConfigError(f"{wanted.run}: --step: {rule}; got {step}")
-    return saved_conversations.read(wanted.run, step), steps
+        rule = f"must be one of the saved steps {_format_steps(steps)}"
+        raise ConfigError(f"{opts.run}: --step: {rule}; got {step}")
+    return saved_conversations.read(opts.run, step), steps
 
 
-def _listed(steps: Sequence[int]) -> str:
+def _format_steps(steps: Sequence[int]) -> str:
     """`1, 25, 50, ... 600`."""
     first = ", ".join(map(str, steps[:MOST_STEPS]))
     return first if len(steps) <= MOST_STEPS else f"{first}, ... {steps[-1]}"
 
 
-def _of_level(wanted: Wanted, saved: SavedStep) -> Sequence[Conversation]:
+def _of_level(opts: ViewOptions, saved: SavedStep) -> Sequence[SavedConversation]:
     if not saved.conversations:
         raise DataError(f"{saved.path}: must hold conversations, and has none")
-    if wanted.level is None:
+    if opts.level is None:
         return saved.conversations
-    found = [one for one in saved.conversations if one.level == wanted.level]
+    found = [one for one in saved.conversations if one.level == opts.level]
     if not found:
         levels = sorted({str(one.level) for one in saved.conversations})
         rule = f"step {saved.step} must have conversations of the level"
         raise ConfigError(
-            f"{wanted.run}: --level: {rule}, one of {', '.join(levels)}; got {wanted.level!r}"
+            f"{opts.run}: --level: {rule}, one of {', '.join(levels)}; got {opts.level!r}"
         )
     return found
 
 
 def _heading(
-    wanted: Wanted, saved: SavedStep, steps: Sequence[int], among: int, choice: Choice
+    opts: ViewOptions, saved: SavedStep, steps: Sequence[int], among: int, choice: Selection
 ) -> Heading:
     """Return the heading: what is shown, of which run, and what is left out."""
-    shown, of_level = len(choice.conversations), f" at level {wanted.level}" if wanted.level else ""
+    shown, of_level = len(choice.conversations), f" at level {opts.level}" if opts.level else ""
     what = f"{shown} of {among} conversations{of_level}: {choice.rule}"
     others = [step for step in steps if step != saved.step]
-    hints = [f"saved too: {'step' if len(others) == 1 else 'steps'} {_listed(others)} (--step N)"]
+    hints = [
+        f"saved too: {'step' if len(others) == 1 else 'steps'} {_format_steps(others)} (--step N)"
+    ]
     hints = hints if others else []
     if shown < among:
         hints.append("more conversations: --limit N, --worst, --best, --level NAME")
     if saved.note:
         hints.append(f"step {saved.step} was {saved.note}")
-    return Heading(f"{wanted.run}: {_standing(wanted.run, saved.step)}", what, tuple(hints))
+    return Heading(f"{opts.run}: {_standing(opts.run, saved.step)}", what, tuple(hints))
 
 
 def _standing(path: Path, step: int) -> str:
@@ -155,7 +159,7 @@ def _standing(path: Path, step: int) -> str:
     return f"step {step}{f' of {steps}' if steps else ''}, {run_state.of(run).status}"
 
 
-def _show(heading: Heading, choice: Choice) -> None:
+def _show(heading: Heading, choice: Selection) -> None:
     """Print as text; on a terminal through a pager."""
     to = chat_view.console(sys.stdout)
     with exit_codes.tolerate_closed_stdout():
@@ -168,7 +172,7 @@ def _show(heading: Heading, choice: Choice) -> None:
             view_page.show(heading, choice.conversations, to)
 
 
-def _to_json(run: Path, one: Conversation) -> dict[str, Any]:
+def _to_json(run: Path, one: SavedConversation) -> dict[str, Any]:
     """Return one conversation as plain values, with null for unknown ones."""
     return {
         "schema": SCHEMA,

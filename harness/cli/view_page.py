@@ -10,7 +10,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from harness.records.saved_conversations import Conversation, Turn
+from harness.records.saved_conversations import SavedConversation, SavedTurn
 from harness.report.text import conversation as words
 from harness.utils.safe_text import text
 
@@ -29,17 +29,17 @@ class Heading:
     """The lines above the conversations."""
 
     run: str
-    shown: str
+    summary: str
     hints: tuple[str, ...]
     """What was left out, and how to see it."""
 
 
-def show(heading: Heading, conversations: Sequence[Conversation], to: Console) -> None:
+def show(heading: Heading, conversations: Sequence[SavedConversation], to: Console) -> None:
     """Print the page."""
     if to.is_terminal:
         to.width = min(to.width, WIDEST)
     _line(heading.run, "bold", to)
-    _line(heading.shown, "", to)
+    _line(heading.summary, "", to)
     for hint in heading.hints:
         _line(hint, "dim", to)
     for unit in dict.fromkeys(t.why.unit for c in conversations for t in c.turns if t.why):
@@ -50,7 +50,7 @@ def show(heading: Heading, conversations: Sequence[Conversation], to: Console) -
         _conversation(conversation, to)
 
 
-def _conversation(one: Conversation, to: Console) -> None:
+def _conversation(one: SavedConversation, to: Console) -> None:
     _title(one, to)
     came_for = words.came_for(one)
     _row("user", words.user(one) or "not kept", "", to)
@@ -69,7 +69,7 @@ def _conversation(one: Conversation, to: Console) -> None:
             before = turn.emotion
 
 
-def _title(one: Conversation, to: Console) -> None:
+def _title(one: SavedConversation, to: Console) -> None:
     level = f"level {one.level}" if one.level else "level not kept"
     title = f"{level}, step {one.step}, group {one.group}, sample {one.sample}"
     if to.is_terminal:
@@ -78,7 +78,7 @@ def _title(one: Conversation, to: Console) -> None:
         _line(f"== {title} ==", "", to)
 
 
-def _end(one: Conversation) -> str:
+def _end(one: SavedConversation) -> str:
     """`the turn limit was reached; reward 0.75; entropy 1.45 nats a reply`."""
     reward = "not kept" if one.ended != "failed" else "none"
     parts = [words.ended(one), f"reward {reward if one.reward is None else f'{one.reward:.2f}'}"]
@@ -88,7 +88,7 @@ def _end(one: Conversation) -> str:
     return "; ".join(parts)
 
 
-def _curve(one: Conversation, to: Console) -> str:
+def _curve(one: SavedConversation, to: Console) -> str:
     """`40 45 40 55`, before it the same as a curve where the terminal has its characters."""
     numbers = " ".join(map(str, one.emotions)) or "not kept"
     curve = "".join(LEVELS[min(7, value * 8 // 100)] for value in one.emotions)
@@ -103,7 +103,7 @@ def _has(characters: str, to: Console) -> bool:
     return True
 
 
-def _reply(turn: Turn, to: Console) -> None:
+def _reply(turn: SavedTurn, to: Console) -> None:
     cut = " (cut by the token limit)" if turn.is_cut else ""
     _row(turn.speaker, f"{turn.text or '(nothing)'}{cut}", "cyan", to)
     heard = words.heard(turn)
@@ -113,7 +113,7 @@ def _reply(turn: Turn, to: Console) -> None:
         _row("entropy", f"{turn.entropy_nats:.2f} nats", "dim", to)
 
 
-def _user(turn: Turn, before: int | None, to: Console) -> None:
+def _user(turn: SavedTurn, before: int | None, to: Console) -> None:
     if turn.text or not turn.ended:
         _row("user", turn.text or "(nothing)", "bold", to)
     if turn.emotion is not None:
@@ -125,7 +125,7 @@ def _user(turn: Turn, before: int | None, to: Console) -> None:
         _row("told", f"the trainer was told {turn.reported_emotion:.0f}", "dim", to)
 
 
-def bar(turn: Turn, before: int | None) -> Text:
+def bar(turn: SavedTurn, before: int | None) -> Text:
     """`[########++..........]  50  +10`: what was gained is +, what was lost is -."""
     now = turn.emotion or 0
     earlier = now if before is None else before

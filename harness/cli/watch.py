@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.live import Live
 
 from harness.cli import exit_codes, options, watch_view
-from harness.cli.watched_log import FollowedLog, Following, View
+from harness.cli.watched_log import FollowedLog, FollowOptions, LogState
 from harness.errors import DataError
 from harness.law.io import discover
 from harness.law.io.columns import Choice
@@ -26,11 +26,11 @@ EVERY_S, FIND_EVERY_S = 1.0, 10.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WatchOptions:
     """Arguments of the command."""
 
     paths: tuple[Path, ...]
-    following: Following
+    following: FollowOptions
     once: bool = False
     as_json: bool = False
     as_events: bool = False
@@ -50,34 +50,34 @@ def watch_words(
     """`watch` with the words of the command line; `named`: columns of reward, entropy and step."""
     reward, entropy, step = named
     choice = Choice(reward, entropy, step=step, reward_range=options.reward_range(reward_range))
-    following = Following(choice, steps, idle_s)
-    watch(Wanted(paths, following, once, as_json, as_events))
+    following = FollowOptions(choice, steps, idle_s)
+    watch(WatchOptions(paths, following, once, as_json, as_events))
 
 
 class _Logs:
     """All logs at or below the paths; runs that a sweep begins later are found too."""
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    def __init__(self, opts: WatchOptions) -> None:
+        self._opts = opts
         self._logs: dict[str, FollowedLog] = {}
         self._next_s = 0.0
         self._awaited = False
 
-    def look(self) -> list[View]:
+    def read_states(self) -> list[LogState]:
         """Return the current state of every log. Raises DataError if there is none to wait for."""
         now = time.monotonic()
         if now >= self._next_s:
             began = time.process_time()
-            for found in discover.discover(self._wanted.paths).runs:
+            for found in discover.discover(self._opts.paths).runs:
                 if found.problem is not None and found.folder is None:
                     raise DataError(found.problem.message)
                 if found.run not in self._logs and (found.metrics or self._is_run(found)):
-                    self._logs[found.run] = FollowedLog(found, self._wanted.following)
+                    self._logs[found.run] = FollowedLog(found, self._opts.following)
             self._next_s = now + FIND_EVERY_S + 100 * (time.process_time() - began)
         if not self._logs and not self.is_to_come():
-            where = ", ".join(map(str, self._wanted.paths))
+            where = ", ".join(map(str, self._opts.paths))
             raise DataError(f"{where}: needs a run or a log at or below it, found none")
-        return [log.look() for log in self._logs.values()]
+        return [log.read_state() for log in self._logs.values()]
 
     @staticmethod
     def _is_run(found: discover.Found) -> bool:
@@ -85,12 +85,12 @@ class _Logs:
 
     def is_to_come(self) -> bool:
         """Return whether a live process may still begin runs here."""
-        places = [place for path in self._wanted.paths for place in (path, *_folders(path))]
+        places = [place for path in self._opts.paths for place in (path, *_folders(path))]
         roots = [place for place in places if (place / sweep_file.FILE).is_file()]
         return any(holder.holder(RunFolder(root)) is not None for root in roots)
 
     def may_bring_more(self) -> bool:
-        """Return whether runs may begin, or may have begun since the last look."""
+        """Return whether runs may begin, or may have begun since they were last read."""
         if self.is_to_come():
             self._awaited = True
             return True
@@ -107,60 +107,60 @@ def _folders(path: Path) -> list[Path]:
         return []
 
 
-def watch(wanted: Wanted) -> None:
+def watch(opts: WatchOptions) -> None:
     """Follow the logs until all have ended. Ctrl-C ends this without an error.
 
     Raises DataError if there is no log.
     """
-    logs = _Logs(wanted)
-    views = logs.look()
+    logs = _Logs(opts)
+    views = logs.read_states()
     with exit_codes.tolerate_closed_stdout():
-        if wanted.once or wanted.as_json:
-            _print_once(views, wanted)
+        if opts.once or opts.as_json:
+            _print_once(views, opts)
             return
         try:
-            _follow(logs, views, wanted)
+            _follow(logs, views, opts)
         except KeyboardInterrupt:
             return
 
 
-def _print_once(views: Sequence[View], wanted: Wanted) -> None:
-    if wanted.as_json:
+def _print_once(views: Sequence[LogState], opts: WatchOptions) -> None:
+    if opts.as_json:
         print(json.dumps(watch_view.as_json(views), indent=1, allow_nan=False))
     else:
         for view in views:
-            print(terminal.wrapped(watch_view.line(view), terminal.width(sys.stdout), "  "))
+            print(terminal.wrap(watch_view.line(view), terminal.width(sys.stdout), "  "))
 
 
-def _follow(logs: _Logs, views: list[View], wanted: Wanted) -> None:
+def _follow(logs: _Logs, views: list[LogState], opts: WatchOptions) -> None:
     console = Console()
-    if console.is_terminal and not wanted.as_events:
+    if console.is_terminal and not opts.as_events:
         with Live(console=console, auto_refresh=False) as live:
             live.update(watch_view.table(views, *console.size[::-1]), refresh=True)
             while not _is_over(logs, views):
                 time.sleep(EVERY_S)
-                views = logs.look()
+                views = logs.read_states()
                 live.update(watch_view.table(views, *console.size[::-1]), refresh=True)
         return
-    told: dict[str, View] = {}
+    told: dict[str, LogState] = {}
     while True:
         for view in views:
             if _is_news(told.get(view.run), view):
                 told[view.run] = view
                 shown = json.dumps(watch_view.event(view), allow_nan=False)
-                print(shown if wanted.as_events else watch_view.line(view), flush=True)
+                print(shown if opts.as_events else watch_view.line(view), flush=True)
         if _is_over(logs, views):
             return
         time.sleep(EVERY_S)
-        views = logs.look()
+        views = logs.read_states()
 
 
-def _is_over(logs: _Logs, views: Sequence[View]) -> bool:
+def _is_over(logs: _Logs, views: Sequence[LogState]) -> bool:
     over = all(view.ended or view.status == "planned" for view in views)
     return over and not logs.may_bring_more()
 
 
-def _is_news(told: View | None, now: View) -> bool:
+def _is_news(told: LogState | None, now: LogState) -> bool:
     """Return whether the log has a new evaluation, status or advice."""
     if told is None:
         return True

@@ -11,11 +11,11 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from harness.cli.watched_log import View
+from harness.cli.watched_log import LogState
 from harness.config.run import SCHEMA
 from harness.law.io.columns import EVALUATION
-from harness.utils.safe_text import text, visible
-from harness.utils.terminal import shortened
+from harness.utils.safe_text import escape, text
+from harness.utils.terminal import shorten_middle
 
 REWARD = "R"
 HELD_OUT = f"held-out {REWARD}"
@@ -28,7 +28,7 @@ OTHERS_WIDE = 70
 NOT_MEASURED = "not calibrated for this kind of log"
 
 
-def table(views: Sequence[View], height: int, width: int) -> Group:
+def table(views: Sequence[LogState], height: int, width: int) -> Group:
     """Return the live table with as many logs as fit; those that have not ended come first."""
     most, wide = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 10), 60)
     order = sorted(range(len(views)), key=lambda index: views[index].ended)
@@ -39,7 +39,7 @@ def table(views: Sequence[View], height: int, width: int) -> Group:
         title = HELD_OUT if column == REWARD and not others else column
         grid.add_column(text(title, "bold"), no_wrap=True, overflow="ellipsis")
     for view, name in zip(shown, _names(shown), strict=True):
-        grid.add_row(*_cells(view, shortened(name, wide)))
+        grid.add_row(*_cells(view, shorten_middle(name, wide)))
     notes = [f"and {len(views) - len(shown)} more"] if len(shown) < len(views) else []
     if others:
         notes.append(_rewards(shown, others))
@@ -48,7 +48,7 @@ def table(views: Sequence[View], height: int, width: int) -> Group:
     return Group(grid, *(text(note, "dim") for note in notes))
 
 
-def _cells(view: View, name: str) -> list[Text]:
+def _cells(view: LogState, name: str) -> list[Text]:
     advice = None if view.ended else view.advice
     word = advice.word if advice else ""
     said = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
@@ -68,21 +68,21 @@ def _cells(view: View, name: str) -> list[Text]:
     ]
 
 
-def _is_held_out(view: View) -> bool:
+def _is_held_out(view: LogState) -> bool:
     return view.reward_column == EVALUATION
 
 
-def _rewards(views: Sequence[View], others: Sequence[str]) -> str:
+def _rewards(views: Sequence[LogState], others: Sequence[str]) -> str:
     """`R: that of held-out users, or column rewards/mean of another program's log`."""
     ours = "that of held-out users, or " if any(map(_is_held_out, views)) else ""
     return f"{REWARD}: {ours}column {' or '.join(others)} of another program's log"
 
 
-def _is_cautioned(view: View) -> bool:
+def _is_cautioned(view: LogState) -> bool:
     return view.uncalibrated is not None and _probability(view) != "-"
 
 
-def line(view: View) -> str:
+def line(view: LogState) -> str:
     """`runs/a: running, step 120/600, H 0.41, held-out R 0.72, P(gain > 0.02) 0.12, go on`."""
     parts = [view.status, f"step {_steps(view)}"]
     parts += [f"H {_number(view.entropy)}"] if view.entropy is not None else []
@@ -92,16 +92,16 @@ def line(view: View) -> str:
     if _probability(view) != "-" and view.advice is not None:
         parts.append(f"P(gain > {view.advice.margin:.3g}) {_probability(view)}")
     parts.append(_advice(view))
-    return visible(f"{view.run}: {', '.join(part for part in parts if part)}")
+    return escape(f"{view.run}: {', '.join(part for part in parts if part)}")
 
 
-def _reward(view: View) -> str:
+def _reward(view: LogState) -> str:
     if _is_held_out(view):
         return f"{HELD_OUT} {_number(view.reward)}"
     return f"{REWARD} {_number(view.reward)} ({view.reward_column})"
 
 
-def _advice(view: View) -> str:
+def _advice(view: LogState) -> str:
     advice, parts = view.advice, []
     if view.ended:
         parts += [_reason(view)] if view.reason else []
@@ -114,11 +114,11 @@ def _advice(view: View) -> str:
     return "; ".join(parts)
 
 
-def _damaged(view: View) -> str:
+def _damaged(view: LogState) -> str:
     return f"{view.damaged} damaged line{'' if view.damaged == 1 else 's'}"
 
 
-def _reason(view: View) -> str:
+def _reason(view: LogState) -> str:
     """Return the reason without the run's path at its start."""
     reason = view.reason or ""
     name = Path(os.path.abspath(view.run)).name  # noqa: PTH100 - a hostile name cannot be resolved
@@ -129,7 +129,7 @@ def _reason(view: View) -> str:
     return reason
 
 
-def _names(views: Sequence[View]) -> list[str]:
+def _names(views: Sequence[LogState]) -> list[str]:
     """Return the shortest endings of the paths that differ from each other."""
     parts = [Path(view.run).parts for view in views]
     for count in range(1, max(map(len, parts), default=1)):
@@ -139,16 +139,16 @@ def _names(views: Sequence[View]) -> list[str]:
     return [view.run for view in views]
 
 
-def _steps(view: View) -> str:
+def _steps(view: LogState) -> str:
     return f"{view.step}/{view.steps}" if view.steps else str(view.step)
 
 
-def _onset(view: View) -> str:
+def _onset(view: LogState) -> str:
     onset = view.onset
     return "-" if onset is None else f"{onset.step:.0f} [{onset.low:.0f}, {onset.high:.0f}]"
 
 
-def _probability(view: View) -> str:
+def _probability(view: LogState) -> str:
     if view.ended or view.advice is None or view.advice.p_gain is None:
         return "-"
     value, low, high = view.advice.p_gain
@@ -159,12 +159,12 @@ def _number(value: float | None, digits: int = 2) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def as_json(views: Sequence[View]) -> dict[str, Any]:
+def as_json(views: Sequence[LogState]) -> dict[str, Any]:
     """The value of --json."""
     return {"schema": SCHEMA, "runs": [event(view) for view in views]}
 
 
-def event(view: View) -> dict[str, Any]:
+def event(view: LogState) -> dict[str, Any]:
     """Return the current state of a log as an event."""
     advice, onset = None if view.ended else view.advice, view.onset
     told: dict[str, Any] = dict.fromkeys(("p_gain", "expected_loss", "final"))

@@ -1,9 +1,9 @@
 """One followed log: its new rows, the advice after them, and the fit of the law so far.
 
 A run's rows are read as they are written. The log of another program, in any format that
-harness/law reads, is read as a whole once it has grown. Reading may cost SHARE of a core, so a look
-waits until the last one is paid for. The law is fitted again after a quarter more rows, about 30
-times in a run of 1,000 steps.
+harness/law reads, is read as a whole once it has grown. Reading may cost SHARE of a core, so the
+next one waits until the last one is paid for. The law is fitted again after a quarter more rows,
+about 30 times in a run of 1,000 steps.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NO_ROWS = "metrics.jsonl holds no row"
 
 
 @dataclass(frozen=True)
-class View:
+class LogState:
     """The current state of a log. A value that the log does not have is None."""
 
     run: str
@@ -67,7 +67,7 @@ class View:
 
 
 @dataclass(frozen=True)
-class Following:
+class FollowOptions:
     """How logs are followed: the columns to read, and what the files do not state."""
 
     choice: Choice
@@ -77,14 +77,14 @@ class Following:
 
 
 @dataclass
-class _Rows:
+class _MetricRows:
     """The rows of a run's own metrics.jsonl that were read so far."""
 
     read_bytes: int = 0
     damaged: int = 0
     by_step: dict[int, tuple[float | None, ...]] = field(default_factory=dict)
 
-    def take_new(self, run: RunFolder) -> bool:
+    def read_new(self, run: RunFolder) -> bool:
         """Read the whole lines that are new. Return whether there were any. Raises OSError."""
         with open(run.metrics, "rb", opener=plain_file.opener) as file:
             if file.seek(0, os.SEEK_END) < self.read_bytes:  # begun anew
@@ -121,41 +121,41 @@ def _row(line: bytes) -> tuple[float | None, ...] | None:
     numbers = all(v is None or type(v) in (int, float) for v in kept)
     numbers = numbers and not any(abs(v) >= metric_rows.LARGEST for v in kept if v is not None)
     whole = type(kept[0]) is int and kept[0] > 0
-    return kept if numbers and whole and metric_rows.holds(line) is not False else None
+    return kept if numbers and whole and metric_rows.checksum_matches(line) is not False else None
 
 
 class FollowedLog:
     """A log that is looked at repeatedly."""
 
-    def __init__(self, found: Found, following: Following) -> None:
+    def __init__(self, found: Found, following: FollowOptions) -> None:
         self._found, self._following = found, following
-        self._view = View(found.run)
-        self._rows = _Rows()
+        self._view = LogState(found.run)
+        self._rows = _MetricRows()
         self._next_s = 0.0
         self._size, self._grew_s = -1, time.monotonic()
         self._fitted_rows = 0
-        self._fitting_s, self._looks = 0.0, 0
+        self._fitting_s, self._reads = 0.0, 0
         self._who: Identity | None = None
 
-    def look(self) -> View:
-        """The log now; as it was at the last look where that is not yet paid for."""
+    def read_state(self) -> LogState:
+        """Return the log's state now, or as last read if that is not yet paid for."""
         now = time.monotonic()
         if now >= self._next_s and not self._view.ended:
             began, self._fitting_s = time.process_time(), 0.0
-            self._view = self._looked(now)
+            self._view = self._current_state(now)
             reading_s = time.process_time() - began - self._fitting_s
-            self._next_s = now + reading_s / SHARE if self._looks else now
-            self._looks += 1  # the first one also imports what reads, once in the process
+            self._next_s = now + reading_s / SHARE if self._reads else now
+            self._reads += 1  # the first one also imports what reads, once in the process
         return self._view
 
-    def _looked(self, now: float) -> View:
+    def _current_state(self, now: float) -> LogState:
         if self._found.folder is None:
             return self._of_others(now)
         if self._who is None or self._who.config is None:  # a run keeps its config
             self._who = identity.read(self._found.folder)
         return self._of_run(RunFolder(self._found.folder), self._who)
 
-    def _of_run(self, run: RunFolder, who: Identity) -> View:
+    def _of_run(self, run: RunFolder, who: Identity) -> LogState:
         """Read the status before the rows, so that all rows of a run that has ended are seen."""
         held, state = holder.holder(run) is not None, run_state.of(run)
         status, reason = state.status, run_state.reason_alone(run.path, state.status, state.reason)
@@ -163,11 +163,11 @@ class FollowedLog:
         ruled = _rule(run) if status == "done" else None
         view = replace(self._view, status=status, reason=reason, ended=ended, rule=ruled)
         try:
-            grown = self._rows.take_new(run)
+            grown = self._rows.read_new(run)
         except OSError:
             return view  # its first row is still to come
         if not grown and not self._rows.by_step:
-            return View(self._found.run, status, reason or NO_ROWS, ended, rule=ruled)
+            return LogState(self._found.run, status, reason or NO_ROWS, ended, rule=ruled)
         if not grown:
             return view
         rows, steps = self._rows, setting(who.config, "trainer", "steps")
@@ -175,10 +175,10 @@ class FollowedLog:
         beyond = len(rows.curve().steps) - len(curve.steps)
         planned = steps if isinstance(steps, int) else self._following.steps
         view = replace(view, steps=planned, damaged=rows.damaged + beyond)
-        view = replace(view, uncalibrated=_unmeasured(who))
+        view = replace(view, uncalibrated=_why_uncalibrated(who))
         return self._judged(view, curve, max(rows.by_step, default=0), self._unit(True, curve), who)
 
-    def _of_others(self, now: float) -> View:
+    def _of_others(self, now: float) -> LogState:
         """Read the log of another program if it has grown."""
         path, following = self._found.metrics, self._following
         if path is None:
@@ -220,8 +220,13 @@ class FollowedLog:
         )
 
     def _judged(
-        self, view: View, curve: RewardCurve, step: int, reward_range: RewardRange, who: Identity
-    ) -> View:
+        self,
+        view: LogState,
+        curve: RewardCurve,
+        step: int,
+        reward_range: RewardRange,
+        who: Identity,
+    ) -> LogState:
         view = replace(
             view,
             step=step,
@@ -262,7 +267,7 @@ def _rule(run: RunFolder) -> str | None:
     return None
 
 
-def _unmeasured(who: Identity) -> str | None:
+def _why_uncalibrated(who: Identity) -> str | None:
     """Return why the advice was not calibrated for such a run, or None if it was."""
     config: Mapping[str, Any] = who.config or {}
     if setting(config, "policy", "kind") != "tabular":

@@ -17,28 +17,28 @@ from hydra.core.override_parser.types import (
 )
 from hydra.errors import HydraException
 
-from harness.compose.overrides import MOST_RUNS, Word, unsecret
+from harness.compose.overrides import MOST_RUNS, ParsedOverride, without_secret
 from harness.errors import ConfigError
 
 GRAMMAR = "a word is KEY=VALUE, where VALUE is one value, a,b,c, range(1,4), choice(a,b) or 'text'"
 MOST = MOST_RUNS + 1
 
 
-def parse(overrides: Sequence[str]) -> list[Word]:
+def parse(overrides: Sequence[str]) -> list[ParsedOverride]:
     """Parse overrides by Hydra's grammar. Raises ConfigError for one that it cannot read."""
     hydra = GlobalHydra.instance().hydra
     parser = OverridesParser.create(config_loader=hydra.config_loader if hydra else None)
     return [_word(text, parser) for text in overrides]
 
 
-def _word(text: str, parser: OverridesParser) -> Word:
+def _word(text: str, parser: OverridesParser) -> ParsedOverride:
     text = text.strip()
     if not text.isprintable() or ("=" not in text and not text.startswith("~")):
-        raise ConfigError(f"{unsecret(text)!r} cannot be read: {GRAMMAR}")
+        raise ConfigError(f"{without_secret(text)!r} cannot be read: {GRAMMAR}")
     try:
         (override,) = parser.parse_overrides([text])
     except Exception as error:
-        raise ConfigError(f"{unsecret(text)!r} cannot be read: {GRAMMAR}") from error
+        raise ConfigError(f"{without_secret(text)!r} cannot be read: {GRAMMAR}") from error
     key = override.get_key_element()
     prefix = key[: len(key) - len(key.lstrip("+~"))]
     try:
@@ -47,7 +47,9 @@ def _word(text: str, parser: OverridesParser) -> Word:
         rule = "glob() selects several options of a group, which only a sweep can run"
         raise ConfigError(f"{text}: {rule}") from error
     swept = override.is_sweep_override()
-    return Word(text, override.key_or_group, prefix, override.package, values, texts, swept)
+    return ParsedOverride(
+        text, override.key_or_group, prefix, override.package, values, texts, swept
+    )
 
 
 def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
@@ -64,7 +66,7 @@ def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     parsed = tuple(itertools.islice(override.sweep_iterator(), MOST))
     if any(isinstance(value, Sweep) for value in parsed):
         raise ConfigError(f"{override.input_line}: a sweep must not stand inside another")
-    return tuple(map(_unquoted, parsed)), tuple(map(Transformer.str, parsed))
+    return tuple(map(_unquote, parsed)), tuple(map(Transformer.str, parsed))
 
 
 def _check_range(axis: RangeSweep, text: str) -> None:
@@ -78,7 +80,7 @@ def _check_range(axis: RangeSweep, text: str) -> None:
         raise ConfigError(f"{text}: {rule}, got a range of more values")
 
 
-def _unquoted(value: Any) -> Any:
+def _unquote(value: Any) -> Any:
     if isinstance(value, list):
-        return [_unquoted(part) for part in value]
+        return [_unquote(part) for part in value]
     return value.text if isinstance(value, QuotedString) else value

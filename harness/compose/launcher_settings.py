@@ -37,7 +37,7 @@ class Launcher:
 
 
 @dataclass(frozen=True)
-class Count:
+class CountSetting:
     """A whole number from `low` to `high`, or null."""
 
     low: int = 0
@@ -50,7 +50,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Flag:
+class FlagSetting:
     """true or false."""
 
     def problem(self, value: Any) -> str | None:
@@ -58,7 +58,7 @@ class Flag:
 
 
 @dataclass(frozen=True)
-class Name:
+class NameSetting:
     """A word such as a partition or a memory size, or null."""
 
     def problem(self, value: Any) -> str | None:
@@ -68,7 +68,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Exactly:
+class FixedSetting:
     """A single allowed value."""
 
     value: Any
@@ -77,13 +77,15 @@ class Exactly:
         return None if value == self.value else f"{self.value!r}"
 
 
-Rule = Count | Flag | Name | Exactly
+Rule = CountSetting | FlagSetting | NameSetting | FixedSetting
 AUTO = "auto"
 QUEUE: Mapping[str, Rule] = {
-    "timeout_min": Count(1),
-    **dict.fromkeys(("tasks_per_node", "nodes"), Exactly(1)),  # a run is started by one process
-    **dict.fromkeys(("cpus_per_task", "gpus_per_node", "mem_gb"), Count()),
-    "stderr_to_stdout": Flag(),
+    "timeout_min": CountSetting(1),
+    **dict.fromkeys(
+        ("tasks_per_node", "nodes"), FixedSetting(1)
+    ),  # a run is started by one process
+    **dict.fromkeys(("cpus_per_task", "gpus_per_node", "mem_gb"), CountSetting()),
+    "stderr_to_stdout": FlagSetting(),
 }
 SLURM_WORDS = (
     "partition", "qos", "comment", "constraint", "exclude", "gres", "mem_per_gpu", "mem_per_cpu",
@@ -92,25 +94,29 @@ SLURM_WORDS = (
 MORE_OF_SLURM = ("reservation", "nodelist", "licenses", "time_min", "hint", "nice")
 ALLOWED: Mapping[str, Mapping[str, Rule]] = {
     "basic": {},
-    "joblib": {"n_jobs": Count(1, 4096), "batch_size": Count(1, 4096), "verbose": Count(0, 100)},
+    "joblib": {
+        "n_jobs": CountSetting(1, 4096),
+        "batch_size": CountSetting(1, 4096),
+        "verbose": CountSetting(0, 100),
+    },
     "submitit_local": QUEUE,
     "submitit_slurm": {
         **QUEUE,
-        "nodes": Count(1, 64),  # must equal trainer.nodes
-        **dict.fromkeys(SLURM_WORDS, Name()),
-        **dict.fromkeys(("cpus_per_gpu", "gpus_per_task", "array_parallelism"), Count()),
-        **dict.fromkeys(("signal_delay_s", "max_num_timeout"), Count()),
-        **dict.fromkeys((f"additional_parameters.{key}" for key in MORE_OF_SLURM), Name()),
-        "additional_parameters.requeue": Flag(),
-        "additional_parameters.exclusive": Flag(),
+        "nodes": CountSetting(1, 64),  # must equal trainer.nodes
+        **dict.fromkeys(SLURM_WORDS, NameSetting()),
+        **dict.fromkeys(("cpus_per_gpu", "gpus_per_task", "array_parallelism"), CountSetting()),
+        **dict.fromkeys(("signal_delay_s", "max_num_timeout"), CountSetting()),
+        **dict.fromkeys((f"additional_parameters.{key}" for key in MORE_OF_SLURM), NameSetting()),
+        "additional_parameters.requeue": FlagSetting(),
+        "additional_parameters.exclusive": FlagSetting(),
     },
     # Ray trusts whatever a server at its address sends, so the address comes from $RAY_ADDRESS only
     "ray": {
-        "ray.init.address": Exactly(AUTO),
-        "ray.init.object_store_memory": Exactly(None),
-        **dict.fromkeys(("ray.init.num_cpus", "ray.init.num_gpus"), Count()),
-        **dict.fromkeys(("ray.remote.num_cpus", "ray.remote.num_gpus"), Name()),
-        "ray.remote.max_retries": Count(-1),
+        "ray.init.address": FixedSetting(AUTO),
+        "ray.init.object_store_memory": FixedSetting(None),
+        **dict.fromkeys(("ray.init.num_cpus", "ray.init.num_gpus"), CountSetting()),
+        **dict.fromkeys(("ray.remote.num_cpus", "ray.remote.num_gpus"), NameSetting()),
+        "ray.remote.max_retries": CountSetting(-1),
     },
 }
 """Plugin -> key below hydra.launcher -> rule for its value. Keys that name a program, a file or an
@@ -118,7 +124,9 @@ address, such as `setup`, `python` and `srun_args`, are excluded on purpose.
 """
 
 
-def chosen(composed: Mapping[str, Any], installed: Mapping[str, Mapping[str, Any]]) -> Launcher:
+def parse_launcher(
+    composed: Mapping[str, Any], installed: Mapping[str, Mapping[str, Any]]
+) -> Launcher:
     """Return the launcher that a composed `hydra.launcher` describes.
 
     `installed`: launcher name -> the entry that its plugin registers. Both arguments are plain
@@ -135,7 +143,7 @@ def chosen(composed: Mapping[str, Any], installed: Mapping[str, Mapping[str, Any
     settings = {k: value for k, value in _flat(composed) if defaults.get(k, ...) != value}
     for key, value in settings.items():
         _check(plugin, defaults, key, value)
-    return Launcher(plugin, {key: _typed(value) for key, value in settings.items()})
+    return Launcher(plugin, {key: _to_int(value) for key, value in settings.items()})
 
 
 def _check(plugin: str, defaults: Mapping[str, Any], key: str, value: Any) -> None:
@@ -151,16 +159,16 @@ def _check(plugin: str, defaults: Mapping[str, Any], key: str, value: Any) -> No
             f"hydra.launcher.{key}: no such setting of the launcher {plugin} that a word or a file "
             f"may set; allowed: {allowed}"
         )
-    rule = rules[key].problem(_typed(value))
+    rule = rules[key].problem(_to_int(value))
     if rule is not None:
         raise ConfigError(f"hydra.launcher.{key}: must be {rule}, got {value!r:.80}")
 
 
 def _rule_of(value: bool | int) -> Rule:
-    return Flag() if isinstance(value, bool) else Count(-1)
+    return FlagSetting() if isinstance(value, bool) else CountSetting(-1)
 
 
-def _typed(value: Any) -> Any:
+def _to_int(value: Any) -> Any:
     """Convert whole numbers given as text to int, since joblib's entry has them as text."""
     is_text = isinstance(value, str) and re.fullmatch(r"-?\d{1,9}", value)
     return int(value) if is_text else value

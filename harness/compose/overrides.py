@@ -32,7 +32,7 @@ FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
-class Word:
+class ParsedOverride:
     """One override, parsed by Hydra's grammar."""
 
     text: str
@@ -48,14 +48,14 @@ class Word:
     swept: bool
 
 
-def check(words: Sequence[Word]) -> None:
+def check(words: Sequence[ParsedOverride]) -> None:
     """Raise ConfigError for the first invalid override, or for a sweep of too many runs."""
-    first: dict[str, Word] = {}
+    first: dict[str, ParsedOverride] = {}
     for word in words:
         _check_word(word)
         earlier = first.setdefault(word.key, word)
         if earlier is not word:
-            text, first_text = unsecret(word.text), unsecret(earlier.text)
+            text, first_text = without_secret(word.text), without_secret(earlier.text)
             raise ConfigError(f"{text}: {word.key} is set twice, first by {first_text}")
     runs = math.prod(len(word.values) for word in words if word.swept)
     if runs > MOST_RUNS:
@@ -126,7 +126,7 @@ def no_such_key(key: str, text: str = "") -> str:
     return f"{text or key}: no such key; {_nearest_key(key)}"
 
 
-def unsecret(text: str) -> str:
+def without_secret(text: str) -> str:
     """Return an override for use in a message, without its value if that may be a secret."""
     return f"{text.partition('=')[0]}=..." if SECRET.search(text) else text
 
@@ -149,7 +149,7 @@ def not_a_mapping(key: str, value: Any, text: str) -> str | None:
     return must_be(key, "..." if SECRET.search(text) else text)
 
 
-def _check_word(word: Word) -> None:
+def _check_word(word: ParsedOverride) -> None:
     if word.key.startswith("hydra"):
         _check_hydra(word)
     elif word.key == "sweeps":
@@ -160,7 +160,7 @@ def _check_word(word: Word) -> None:
         _check_values(word)
 
 
-def _check_values(word: Word) -> None:
+def _check_values(word: ParsedOverride) -> None:
     if not word.values:
         raise ConfigError(f"{word.text}: the sweep is empty; it must have at least one value")
     seen = [repr(value) for value in word.values]
@@ -169,7 +169,7 @@ def _check_values(word: Word) -> None:
         raise ConfigError(f"{word.text}: the sweep must not repeat a value, got {repeated} twice")
 
 
-def _check_hydra(word: Word) -> None:
+def _check_hydra(word: ParsedOverride) -> None:
     if word.key.startswith("hydra.sweeper.params"):
         raise ConfigError(f"{word.text}: write the axis itself, KEY=a,b, or put it in a sweep file")
     allowed = word.key == LAUNCHER or word.key.startswith(OF_LAUNCHER)
@@ -180,17 +180,19 @@ def _check_hydra(word: Word) -> None:
         raise ConfigError(f"{word.text}: must be one value, since it is for the sweep as a whole")
 
 
-def _check_sweeps(word: Word) -> None:
+def _check_sweeps(word: ParsedOverride) -> None:
     if word.prefix != "+":
         raise ConfigError(f"{word.text}: write +sweeps=NAME to name a sweep file")
     if word.swept:
         raise ConfigError(f"{word.text}: name one sweep file at a time; their axes would be lost")
     (name,) = word.values
     if not (isinstance(name, str) and FILE_NAME.fullmatch(name) and search_path.sweep_file(name)):
-        ranges.one_of("sweeps", _shown(name), [n for n in search_path.sweep_names() if n != name])
+        ranges.one_of(
+            "sweeps", _format_value(name), [n for n in search_path.sweep_names() if n != name]
+        )
 
 
-def _check_ours(word: Word) -> None:
+def _check_ours(word: ParsedOverride) -> None:
     if word.key.split(".")[0] in ("level", "levels"):
         raise ConfigError(
             f"{word.text}: the levels that eval/LEVEL/reward uses are those of conf/difficulty; "
@@ -199,24 +201,24 @@ def _check_ours(word: Word) -> None:
     if word.package is not None:
         raise ConfigError(f"{word.text}: a group has one place only; write {word.key}=NAME")
     if word.key not in known_keys() and not keys.is_in_open_key(word.key):
-        raise ConfigError(no_such_key(word.key, unsecret(word.text)))
+        raise ConfigError(no_such_key(word.key, without_secret(word.text)))
     is_label = set_by_option(word.key)
     if is_label is not None:
-        raise ConfigError(f"{unsecret(word.text)}: {is_label}")
+        raise ConfigError(f"{without_secret(word.text)}: {is_label}")
     if word.prefix == "+":
         given = word.key in known_keys()
         why = "has a value already; drop the '+'" if given else "needs no '+'; drop it"
         raise ConfigError(f"{word.text}: {word.key} {why}")
     if word.key in keys.groups() and word.prefix != "~":
         for value in word.values:
-            ranges.one_of(word.key, _shown(value), search_path.options(word.key))
+            ranges.one_of(word.key, _format_value(value), search_path.options(word.key))
     for value, text in zip(word.values, word.texts, strict=True) if word.prefix != "~" else ():
         problem = not_a_mapping(word.key, value, text)
         if problem:
             raise ConfigError(problem)
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     """Return a value in the command line's notation."""
     return "null" if value is None else str(value)
 

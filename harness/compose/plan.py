@@ -78,7 +78,7 @@ def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
 def _is_of_another_kind(config: RunConfig, key: Key) -> bool:
     """True if a condition on the key's own group makes it unused."""
     within_group = [c for c in key.conditions if c.selector.startswith(f"{key.group}.")]
-    return not all(c.met(keys.value_at(config, c.selector)) for c in within_group)
+    return not all(c.is_met(keys.value_at(config, c.selector)) for c in within_group)
 
 
 def _refuse_repeats(points: Sequence[Point]) -> None:
@@ -180,11 +180,11 @@ def _names(points: Sequence[Point], axes: Iterable[str]) -> Iterable[str]:
                 "difficulty.name must be at most 32 letters, digits, '.', '_' or '-', since it "
                 f"names the run's folder, got {level!r}"
             )
-        swept = [_shown(key, point.values[key]) for key in others]
+        swept = [_short_label(key, point.values[key]) for key in others]
         name = "-".join([str(number), level, f"seed{point.config.seed}", *swept])
         yield re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:LONGEST_NAME]
 
 
-def _shown(key: str, value: Any) -> str:
+def _short_label(key: str, value: Any) -> str:
     """Return `tabular` for policy=tabular, `steps5` for trainer.steps=5."""
     return f"{key.split('.')[-1]}{value}" if "." in key else str(value)

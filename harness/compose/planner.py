@@ -32,7 +32,7 @@ from harness.compose import launcher_settings, overrides, search_path, user_yaml
 from harness.compose import plan as plans
 from harness.compose.error_messages import reword
 from harness.compose.grammar import parse
-from harness.compose.overrides import Word
+from harness.compose.overrides import ParsedOverride
 from harness.compose.plan import Plan, Point
 from harness.config import keys
 from harness.config.run import RunConfig
@@ -82,7 +82,7 @@ def point(texts: Sequence[str]) -> Point:
 def composing() -> Iterator[None]:
     """Initialize Hydra within the block, and turn its errors into one-line ConfigErrors."""
     try:
-        with opened():
+        with hydra_initialized():
             yield
     except HarnessError:
         raise
@@ -93,7 +93,7 @@ def composing() -> Iterator[None]:
         raise ConfigError(reword(error)) from error
 
 
-def _read(texts: Sequence[str]) -> list[Word]:
+def _read(texts: Sequence[str]) -> list[ParsedOverride]:
     """Parse and check the overrides; put those of the sweep file that they do not replace first."""
     words = parse(texts)
     overrides.check(words)
@@ -101,7 +101,7 @@ def _read(texts: Sequence[str]) -> list[Word]:
     return list({w.key: w for w in [*from_file, *words]}.values())
 
 
-def _at(word: Word, number: int) -> str:
+def _at(word: ParsedOverride, number: int) -> str:
     """Return the override with one value of its axis. Keys inside open keys get `++`, since they
     may not exist yet.
     """
@@ -110,9 +110,9 @@ def _at(word: Word, number: int) -> str:
     return f"{word.prefix}{word.key}={word.texts[number]}" if word.swept else word.text
 
 
-def _composer(words: Sequence[Word]) -> Composer:
+def _composer(words: Sequence[ParsedOverride]) -> Composer:
     """Return a cached function that composes `words`, given the index of each one's value."""
-    first, options = _checked([_at(w, 0) for w in words])
+    first, options = _compose_checked([_at(w, 0) for w in words])
 
     @functools.cache
     def composed(numbers: tuple[int, ...]) -> DictConfig:
@@ -122,12 +122,12 @@ def _composer(words: Sequence[Word]) -> Composer:
         values = OmegaConf.to_container(compose("config", texts)) if any(numbers) else first
         overrides.refuse_resolvers(values)
         _check_names(values, {**options, **chosen})
-        return _typed(values)
+        return _to_schema(values)
 
     return composed
 
 
-def _checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
+def _compose_checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     """Compose `texts`; return the values and the option chosen for each group.
 
     Raises ConfigError for settings of Hydra that users may not change.
@@ -135,7 +135,7 @@ def _checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
     values = plain_config(texts)
     hydra = values.pop("hydra")
     overrides.check_settings(hydra)
-    launcher_settings.chosen(hydra["launcher"], installed())
+    launcher_settings.parse_launcher(hydra["launcher"], installed_launchers())
     return values, hydra["runtime"]["choices"]
 
 
@@ -156,7 +156,7 @@ def plain_config(texts: Sequence[str]) -> Any:
     return OmegaConf.to_container(composed)
 
 
-def installed() -> dict[str, dict[str, Any]]:
+def installed_launchers() -> dict[str, dict[str, Any]]:
     """Return the launcher entries that installed plugins have registered, by name."""
     entries: Any = ConfigStore.instance().repo["hydra"]["launcher"]
     launchers: dict[str, Any] = {
@@ -167,12 +167,12 @@ def installed() -> dict[str, dict[str, Any]]:
     return launchers
 
 
-def _products(axes: Sequence[Word]) -> Iterator[tuple[int, ...]]:
+def _products(axes: Sequence[ParsedOverride]) -> Iterator[tuple[int, ...]]:
     """Yield each combination of the axes as indices of their values; the last varies fastest."""
     yield from itertools.product(*(range(len(axis.values)) for axis in axes))
 
 
-def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> Point:
+def _point(words: Sequence[ParsedOverride], at: Mapping[str, int], composed: Composer) -> Point:
     """Build the point whose swept keys have the value with the index in `at`, else the first."""
     numbered = [(w, at.get(w.key, 0)) for w in words]
     config = copy.deepcopy(composed(tuple(n if _chooses(w) else 0 for w, n in numbered)))
@@ -185,7 +185,7 @@ def _point(words: Sequence[Word], at: Mapping[str, int], composed: Composer) -> 
     return Point(tuple(_at(w, n) for w, n in ours), values, _to_run_config(config))
 
 
-def _chooses(word: Word) -> bool:
+def _chooses(word: ParsedOverride) -> bool:
     """True if the override must be composed by Hydra: it chooses an option or removes a key."""
     return word.key in keys.groups() or word.prefix == "~"
 
@@ -197,17 +197,17 @@ def _to_run_config(config: DictConfig) -> RunConfig:
     return built
 
 
-def _typed(values: Any) -> DictConfig:
+def _to_schema(values: Any) -> DictConfig:
     """Convert composed values to the schema's types. Raises OmegaConf's error for unknown keys."""
     typed = OmegaConf.merge(_schema(), values)
     assert isinstance(typed, DictConfig)
     return typed
 
 
-def opened() -> contextlib.AbstractContextManager[None]:
+def hydra_initialized() -> contextlib.AbstractContextManager[None]:
     """Initialize Hydra with harness's search path; again for each use, since a job resets it."""
-    Plugins.instance().register(_Places)
-    Plugins.instance().register(_OwnFiles)
+    Plugins.instance().register(_SearchPath)
+    Plugins.instance().register(_CheckedFiles)
     conf = str(installation.shipped() / "conf")
     context: Any = initialize_config_dir(conf, job_name="harness", version_base="1.3")
     return context  # type: ignore[no-any-return]
@@ -217,7 +217,7 @@ _current_folder_counts: ContextVar[bool] = ContextVar("_current_folder_counts", 
 
 
 @contextlib.contextmanager
-def shipped_alone() -> Iterator[None]:
+def only_shipped_options() -> Iterator[None]:
     """Exclude conf/ and sweeps/ of the current folder from the search path within the block."""
     token = _current_folder_counts.set(False)
     try:
@@ -226,7 +226,7 @@ def shipped_alone() -> Iterator[None]:
         _current_folder_counts.reset(token)
 
 
-class _Places(SearchPathPlugin):  # type: ignore[misc]
+class _SearchPath(SearchPathPlugin):  # type: ignore[misc]
     """Adds the current folder's conf/ before harness's own, and after it the conf/ of plug-ins and
     the parent folders of sweeps/.
     """
@@ -236,15 +236,15 @@ class _Places(SearchPathPlugin):  # type: ignore[misc]
             return
         main = SearchPathQuery("main", None)
         for folder in search_path.own_conf_folders():
-            searched.prepend(OURS, f"{_OwnFiles.scheme()}://{folder}", main)
+            searched.prepend(OURS, f"{_CheckedFiles.scheme()}://{folder}", main)
         for folder in search_path.plug_in_folders():
-            searched.append(OURS, f"{_OwnFiles.scheme()}://{folder}")
+            searched.append(OURS, f"{_CheckedFiles.scheme()}://{folder}")
         for folder in search_path.sweep_folders():
-            scheme = "file" if folder.parent == installation.shipped() else _OwnFiles.scheme()
+            scheme = "file" if folder.parent == installation.shipped() else _CheckedFiles.scheme()
             searched.append(OURS, f"{scheme}://{folder.parent}")
 
 
-class _OwnFiles(FileConfigSource):  # type: ignore[misc]
+class _CheckedFiles(FileConfigSource):  # type: ignore[misc]
     """Reads files of the current folder and of plug-ins, and checks each as Hydra reads it.
 
     This also covers files that the checks in `user_yaml` cannot find, since those do not follow

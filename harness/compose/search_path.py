@@ -23,12 +23,12 @@ def roots() -> tuple[Path, ...]:
 
 def conf_folders() -> tuple[Path, ...]:
     """Return all conf/ folders in order of precedence. Raises as `plug_in_folders` does."""
-    return (*_present("conf"), *plug_in_folders())
+    return (*_existing_folders("conf"), *plug_in_folders())
 
 
 def own_conf_folders() -> tuple[Path, ...]:
     """Return the conf/ folder of the current folder, if it exists and is not harness's own."""
-    return _present("conf")[:-1]
+    return _existing_folders("conf")[:-1]
 
 
 def plug_in_folders() -> tuple[Path, ...]:
@@ -39,7 +39,7 @@ def plug_in_folders() -> tuple[Path, ...]:
 
 
 def sweep_folders() -> tuple[Path, ...]:
-    return _present("sweeps")
+    return _existing_folders("sweeps")
 
 
 def options(group: str) -> list[str]:
@@ -69,14 +69,18 @@ def study_names() -> list[str]:
 
 def study_file(name: str) -> Path | None:
     """Return the file of a study; None if there is none, or if `name` is a path."""
-    return _first(folder / f"{name}.yaml" for folder in _study_folders()) if _plain(name) else None
+    return (
+        _first(folder / f"{name}.yaml" for folder in _study_folders())
+        if _is_plain_name(name)
+        else None
+    )
 
 
 def _study_folders() -> list[Path]:
     return [folder / "studies" for folder in sweep_folders()]
 
 
-def _plain(name: str) -> bool:
+def _is_plain_name(name: str) -> bool:
     return name == Path(name).name and not name.startswith(".")
 
 
@@ -89,7 +93,7 @@ def read_yaml(path: Path) -> dict[str, object]:
     except DataError as error:
         raise ConfigError(str(error)) from error
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        given = "names that are not text" if isinstance(values, dict) else _given(values)
+        given = "names that are not text" if isinstance(values, dict) else _format_given(values)
         raise ConfigError(f"{path}: must be a mapping of names to values, got {given}")
     return values
 
@@ -100,14 +104,14 @@ def _instead(path: Path) -> str:
     return "a folder" if path.is_dir() else "a pipe or a device" if path.exists() else "none"
 
 
-def _given(value: object) -> str:
+def _format_given(value: object) -> str:
     if value is None:
         return "an empty file"
     shown = repr(value)
     return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
 
 
-def _present(name: str) -> tuple[Path, ...]:
+def _existing_folders(name: str) -> tuple[Path, ...]:
     return tuple(root / name for root in roots() if (root / name).is_dir())
 
 

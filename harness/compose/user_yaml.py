@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.compose import launcher_settings, overrides, search_path
-from harness.compose.overrides import Word
+from harness.compose.overrides import ParsedOverride
 from harness.config import keys, ranges
 from harness.errors import ConfigError
 from harness.utils import installation
@@ -22,21 +22,23 @@ MOST_FILES = 200
 """Limit on the files that a defaults list leads to, whose number can grow exponentially."""
 
 
-def check(words: Sequence[Word], parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
+def check(
+    words: Sequence[ParsedOverride], parse: Callable[[Sequence[str]], list[ParsedOverride]]
+) -> list[ParsedOverride]:
     """Check the files that `words` lead to, and files of the current folder that replace shipped
     ones; return the axes of the sweep file.
 
     Raises ConfigError, naming the file, for the first invalid one.
     """
     _check_config(CONFIG)
-    params: list[Word] = []
+    params: list[ParsedOverride] = []
     named: dict[str, list[str]] = {}
     for word in words:
         if word.key == "sweeps":
             params = _read_sweep(str(word.values[0]), parse)
         elif word.key in keys.groups() and word.prefix != "~":
             named[word.key] = [str(name) for name in word.values]
-    followed = _Followed()
+    followed = _DefaultsWalker()
     for group in keys.groups():
         for name in named.get(group, []):
             _check_option(group, name)
@@ -70,7 +72,7 @@ def _in_place_of_ours(group: str) -> list[str]:
     return [file.stem for file in sorted(shipped.glob("*.yaml")) if (here / file.name).exists()]
 
 
-class _Followed:
+class _DefaultsWalker:
     """Follows defaults lists and checks the user's files among them."""
 
     def __init__(self) -> None:
@@ -92,7 +94,7 @@ class _Followed:
             raise ConfigError(f"{(*above, file)[0]}: its {rule}")
         check_file(file)
         for entry in _entries(search_path.read_yaml(file).get("defaults")):
-            self.follow(*_located(group, entry), (*above, file))
+            self.follow(*_locate(group, entry), (*above, file))
 
 
 def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
@@ -158,7 +160,9 @@ def _check_option(group: str, name: str) -> None:
         raise ConfigError(f"{file}: name must be {name!r}, as the file's is, got {label!r}")
 
 
-def _read_sweep(name: str, parse: Callable[[Sequence[str]], list[Word]]) -> list[Word]:
+def _read_sweep(
+    name: str, parse: Callable[[Sequence[str]], list[ParsedOverride]]
+) -> list[ParsedOverride]:
     file = search_path.sweep_file(name)
     assert file is not None  # checked by overrides.check
     values = search_path.read_yaml(file)
@@ -244,7 +248,7 @@ def _refuse_interpolation(file: Path, entry: str) -> None:
         raise ConfigError(f"{file}: {rule}, got {entry!r:.80}")
 
 
-def _located(group: str, entry: str) -> tuple[str, str]:
+def _locate(group: str, entry: str) -> tuple[str, str]:
     """Return the group and the name of an entry in a file of `group`."""
     path = entry.removeprefix("/") if entry.startswith("/") or not group else f"{group}/{entry}"
     below, _, name = path.rpartition("/")

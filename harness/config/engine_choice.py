@@ -29,14 +29,14 @@ ON_GPU = (COLOCATED, SERVED)
 NCCL moves them only between GPUs."""
 
 
-def chosen(config: RunConfig) -> str:
+def engine_of(config: RunConfig) -> str:
     """Return the engine of a run. `auto` is vLLM if it is installed, the policy is hf, it has a GPU
     and its weights are not sharded: vLLM creates torch's default group, which FSDP2 needs itself.
     """
     engine = config.trainer.engine
     if engine != "auto":
         return engine
-    has_vllm = _is_for_vllm(config) and VLLM.contains(installed() or "0")
+    has_vllm = _is_for_vllm(config) and VLLM.contains(installed_vllm() or "0")
     return COLOCATED if has_vllm else TRANSFORMERS
 
 
@@ -46,9 +46,9 @@ def _is_for_vllm(config: RunConfig) -> bool:
     return config.policy.kind == "hf" and trainer.gpus > 0 and trainer.shard == "none"
 
 
-def passed_over(config: RunConfig) -> str | None:
+def rejected_vllm(config: RunConfig) -> str | None:
     """Return a message if `auto` rejects an installed vLLM because of its version, else None."""
-    version = installed() if config.trainer.engine == "auto" and _is_for_vllm(config) else None
+    version = installed_vllm() if config.trainer.engine == "auto" and _is_for_vllm(config) else None
     if version is None or VLLM.contains(version):
         return None
     return (
@@ -68,7 +68,7 @@ def address(config: RunConfig) -> str:
     return leased if leased in urls else urls[0]
 
 
-def installed() -> str | None:
+def installed_vllm() -> str | None:
     """Return the installed version of vLLM; None if it is not installed."""
     if importlib.util.find_spec("vllm") is None:
         return None
@@ -82,7 +82,7 @@ def check(config: RunConfig) -> None:
     """Raise ConfigError, with the install command, if vLLM is needed and not installed, and
     DeviceError if it needs a GPU and the run has none.
     """
-    engine, version = chosen(config), installed()
+    engine, version = engine_of(config), installed_vllm()
     if engine in (TRANSFORMERS, ADAPTERS):
         return
     if version is None or not VLLM.contains(version, prereleases=True):

@@ -87,7 +87,7 @@ def no_effect(config: RunConfig, key: Key) -> str | None:
     """Return the reason why `key` has no effect in a run with `config`; None if it has one."""
     for condition in key.conditions:
         value = value_at(config, condition.selector)
-        if not condition.met(value):
+        if not condition.is_met(value):
             return condition.refusal(value)
     return None
 
@@ -109,7 +109,7 @@ def used_values(config: RunConfig) -> dict[str, Any]:
 @functools.cache
 def own_keys(part: Any, prefix: str) -> tuple[Key, ...]:
     """Return the keys of one config class, without those of the classes inside it."""
-    notes = ranges.notes(part)
+    notes = ranges.annotated_parts(part)
     return tuple(
         _key(f"{prefix}.{field.name}" if prefix else field.name, field, *notes[field.name])
         for field in dataclasses.fields(part)
@@ -119,7 +119,7 @@ def own_keys(part: Any, prefix: str) -> tuple[Key, ...]:
 
 def parts(config: type) -> dict[str, Any]:
     """Return field name -> type for the fields of a config class that are config classes."""
-    types = {name: notes[0] for name, notes in ranges.notes(config).items()}
+    types = {name: notes[0] for name, notes in ranges.annotated_parts(config).items()}
     return {name: kind for name, kind in types.items() if dataclasses.is_dataclass(kind)}
 
 
@@ -150,7 +150,7 @@ def _key(name: str, field: dataclasses.Field[Any], kind: Any, *notes: Any) -> Ke
 
 
 @dataclass(frozen=True)
-class Difference:
+class KeyDifference:
     """The difference between the keys of a config file and those of this version."""
 
     unknown: tuple[str, ...]
@@ -159,7 +159,7 @@ class Difference:
     """Dotted keys that the file does not have -> their defaults."""
 
 
-def difference(values: Mapping[str, Any]) -> Difference:
+def compare_keys(values: Mapping[str, Any]) -> KeyDifference:
     """Compare the keys of a config file's values with those of this version.
 
     Values are not compared, and `schema` does not count as a key.
@@ -167,7 +167,7 @@ def difference(values: Mapping[str, Any]) -> Difference:
     expected = {key.name: key.default for key in every_key()}
     given = [name for name in _dotted(values) if name != "schema"]
     absent = expected.keys() - set(given)
-    return Difference(
+    return KeyDifference(
         tuple(name for name in given if name not in expected),
         {name: default for name, default in expected.items() if name in absent},
     )

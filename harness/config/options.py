@@ -71,9 +71,9 @@ def canonical(cls: Any, values: Any) -> dict[str, Any]:
     Adds defaults, and converts int to float where the class declares float. Raises ConfigError as
     `build` does.
     """
-    built, notes = build(cls, values), ranges.notes(cls)
+    built, notes = build(cls, values), ranges.annotated_parts(cls)
     return {
-        part.name: _widened(getattr(built, part.name), notes[part.name][0])
+        part.name: _int_to_float(getattr(built, part.name), notes[part.name][0])
         for part in dataclasses.fields(cls)
     }
 
@@ -98,13 +98,15 @@ def plug_in(kind: str, name: str, base: type) -> Any:
             rule = f"must have a default for each option, got none for {part.name}"
             raise ConfigError(f"{where} {rule} of {item!r}")
     try:
-        ranges.notes(item)
+        ranges.annotated_parts(item)
     except Exception as error:  # evaluating an annotation may raise anything
         rule = f"must have annotations that can be evaluated, got {type(error).__name__}: {error}"
         raise ConfigError(f"{where} {rule} in {item!r}") from error
     for key in keys.own_keys(item, item.key()):
         for condition in key.conditions:
-            if condition.selector not in {f"{item.key()}.{n}" for n in ranges.notes(item)}:
+            if condition.selector not in {
+                f"{item.key()}.{n}" for n in ranges.annotated_parts(item)
+            }:
                 rule = "must make an option depend on others of its own alone"
                 got = f"{condition.selector} for {key.field} of {item!r}"
                 raise ConfigError(f"{where} {rule}, got {got}")
@@ -129,16 +131,16 @@ def _refuse_unused(built: Options) -> None:
         value = getattr(built, key.field)
         for condition in () if value == key.default else key.conditions:
             other = getattr(built, condition.selector.rpartition(".")[2])
-            if not condition.met(other):
+            if not condition.is_met(other):
                 raise ConfigError(f"{key.name}: {condition.refusal(other)}, got {value}")
 
 
-def _widened(value: Any, kind: Any) -> Any:
+def _int_to_float(value: Any, kind: Any) -> Any:
     """Convert an int to float if `kind` declares float and not int; also inside a list."""
     kinds = typing.get_args(kind) if typing.get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value) if float in kinds and int not in kinds else value
     inner = next((one for one in kinds if typing.get_origin(one) in (list, Sequence)), None)
     if isinstance(value, list) and inner is not None:
-        return [_widened(one, typing.get_args(inner)[0]) for one in value]
+        return [_int_to_float(one, typing.get_args(inner)[0]) for one in value]
     return value

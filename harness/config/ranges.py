@@ -47,7 +47,7 @@ class Between(Rule):
 
     def __str__(self) -> str:
         steps = f", in steps of {self.multiple_of}" if self.multiple_of > 1 else ""
-        return f"{_shown(self.low)} to {_shown(self.high)}{steps}"
+        return f"{_format_value(self.low)} to {_format_value(self.high)}{steps}"
 
 
 @dataclass(frozen=True)
@@ -138,15 +138,15 @@ class Only:
     selector: str
     values: tuple[Any, ...]
 
-    def met(self, value: Any) -> bool:
+    def is_met(self, value: Any) -> bool:
         return value in self.values
 
     def refusal(self, value: Any) -> str:
         """Say why the key has no effect with this value of the selector."""
-        return f"has no effect with {self.selector}={_written(value)}; it belongs to {self}"
+        return f"has no effect with {self.selector}={_format_number(value)}; it belongs to {self}"
 
     def __str__(self) -> str:
-        return f"{self.selector}={' or '.join(map(_written, self.values))}"
+        return f"{self.selector}={' or '.join(map(_format_number, self.values))}"
 
 
 @dataclass(frozen=True)
@@ -157,15 +157,15 @@ class Unless:
     values: tuple[Any, ...]
     why: str
 
-    def met(self, value: Any) -> bool:
+    def is_met(self, value: Any) -> bool:
         return value not in self.values
 
     def refusal(self, value: Any) -> str:
         """Say why the key has no effect with this value of the selector."""
-        return f"has no effect with {self.selector}={_written(value)}, since {self.why}"
+        return f"has no effect with {self.selector}={_format_number(value)}, since {self.why}"
 
     def __str__(self) -> str:
-        return f"{self.selector} other than {' or '.join(map(_written, self.values))}"
+        return f"{self.selector} other than {' or '.join(map(_format_number, self.values))}"
 
 
 @dataclass(frozen=True)
@@ -175,18 +175,18 @@ class OfPlugIns:
     selector: str
     ours: tuple[Any, ...]
 
-    def met(self, value: Any) -> bool:
+    def is_met(self, value: Any) -> bool:
         return value not in self.ours
 
     def refusal(self, value: Any) -> str:
         """Say why the key has no effect with this value of the selector."""
-        return f"has no effect with {self.selector}={_written(value)}; it belongs to {self}"
+        return f"has no effect with {self.selector}={_format_number(value)}; it belongs to {self}"
 
     def __str__(self) -> str:
         return f"a {self.selector} of a plug-in"
 
 
-def _written(value: Any) -> str:
+def _format_number(value: Any) -> str:
     return "null" if value is None else str(value)
 
 
@@ -201,7 +201,7 @@ def check(prefix: str, part: Any) -> None:
     """
     for name, rule in _rules(part.__class__):
         value = getattr(part, name)
-        if value is not None or notes(part.__class__)[name][0] is Any:
+        if value is not None or annotated_parts(part.__class__)[name][0] is Any:
             rule.check(f"{prefix}.{name}" if prefix else name, value)
 
 
@@ -211,13 +211,13 @@ def _rules(part: Any) -> tuple[tuple[str, Rule], ...]:
     return tuple(
         (field.name, note)
         for field in dataclasses.fields(part)
-        for note in notes(part)[field.name][1:]
+        for note in annotated_parts(part)[field.name][1:]
         if isinstance(note, Rule)
     )
 
 
 @functools.cache
-def notes(part: Any) -> dict[str, tuple[Any, ...]]:
+def annotated_parts(part: Any) -> dict[str, tuple[Any, ...]]:
     """Return field name -> its type, followed by the other parts of its `Annotated`."""
     hints = typing.get_type_hints(part, include_extras=True)
     return {
@@ -229,12 +229,11 @@ def notes(part: Any) -> dict[str, tuple[Any, ...]]:
 def in_range(key: str, value: float, low: float, high: float) -> None:
     """Raise ConfigError unless `low <= value <= high`."""
     if not (math.isfinite(value) and low <= value <= high):
-        raise ConfigError(
-            f"{key} must lie between {_shown(low)} and {_shown(high)}, got {_shown(value)}"
-        )
+        bounds = f"{_format_value(low)} and {_format_value(high)}"
+        raise ConfigError(f"{key} must lie between {bounds}, got {_format_value(value)}")
 
 
-def _shown(value: float) -> str:
+def _format_value(value: float) -> str:
     return str(value) if isinstance(value, int) else f"{value:g}"
 
 

@@ -52,7 +52,7 @@ These keys configure a run. `harness config` prints this list, `harness config G
 
 
 @dataclass(frozen=True)
-class Entry:
+class KeyEntry:
     """The reference entry of one key."""
 
     key: str
@@ -71,14 +71,14 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Group:
+class KeyGroup:
     """The reference entries of one group of the config."""
 
     name: str
     meaning: str
     options: tuple[str, ...]
     """The shipped names that GROUP=NAME accepts."""
-    keys: tuple[Entry, ...]
+    keys: tuple[KeyEntry, ...]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -89,33 +89,33 @@ class Group:
         }
 
 
-def groups() -> tuple[Group, ...]:
+def groups() -> tuple[KeyGroup, ...]:
     """Return every group except the methods of remedies, the run's own keys first."""
     parts = keys.parts(RunConfig)
     own = _group(RUN, RunConfig, "")
     return own, *(_group(name, parts[name], name) for name in keys.groups())
 
 
-def of_options(name: str, item: type[Options]) -> Group:
+def of_options(name: str, item: type[Options]) -> KeyGroup:
     """Return the keys that an algorithm or a remedy declares, as the group `name`.
 
     Its meaning is the first paragraph of the docstring of its module.
     """
     meaning = _first_paragraph(sys.modules[item.__module__])
-    return Group(name, meaning, (), entries(item, item.key()))
+    return KeyGroup(name, meaning, (), entries(item, item.key()))
 
 
-def text(shown: Sequence[Group]) -> str:
+def text(shown: Sequence[KeyGroup]) -> str:
     """Format the groups as plain text in 80 columns."""
     return "\n\n".join("\n".join(_group_lines(group)) for group in shown)
 
 
-def markdown(shown: Sequence[Group]) -> str:
+def markdown(shown: Sequence[KeyGroup]) -> str:
     """Return the contents of docs/config.md."""
     return "\n".join([INTRODUCTION, *(line for group in shown for line in _section(group))])
 
 
-def written(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value in the command line's notation."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -126,13 +126,13 @@ def written(value: Any) -> str:
     return {None: "null", "": '""'}.get(value, str(value))
 
 
-def entries(part: type, prefix: str) -> tuple[Entry, ...]:
+def entries(part: type, prefix: str) -> tuple[KeyEntry, ...]:
     """Return the entries of a config class or of a plug-in's options. `prefix`: its dotted key."""
     meanings = _meanings(part)
     return tuple(_entry(key, meanings.get(key.field, "")) for key in keys.own_keys(part, prefix))
 
 
-def of_plug_ins(name: str) -> tuple[Group, ...]:
+def of_plug_ins(name: str) -> tuple[KeyGroup, ...]:
     """Return the options of each extension in a group. This imports the plug-ins.
 
     Raises ConfigError for one that cannot be imported or is not a class of options.
@@ -143,19 +143,19 @@ def of_plug_ins(name: str) -> tuple[Group, ...]:
     if name not in extensions.KINDS:
         return ()
     return tuple(
-        Group(f"{name}={extension}", _first_paragraph(item), (), entries(item, item.key()))
+        KeyGroup(f"{name}={extension}", _first_paragraph(item), (), entries(item, item.key()))
         for extension in extensions.names(name)
         for item in [options.plug_in(name, extension, options.Options)]
     )
 
 
-def _group(name: str, part: type, prefix: str) -> Group:
+def _group(name: str, part: type, prefix: str) -> KeyGroup:
     options = sorted(file.stem for file in (installation.shipped() / "conf" / name).glob("*.yaml"))
-    return Group(name, _first_paragraph(part), tuple(options), entries(part, prefix))
+    return KeyGroup(name, _first_paragraph(part), tuple(options), entries(part, prefix))
 
 
-def _entry(key: Key, meaning: str) -> Entry:
-    return Entry(
+def _entry(key: Key, meaning: str) -> KeyEntry:
+    return KeyEntry(
         key.name,
         _type(key.type),
         None if key.rule is None else str(key.rule),
@@ -199,44 +199,44 @@ def _meanings(part: type) -> dict[str, str]:
     }
 
 
-def _group_lines(group: Group) -> Iterator[str]:
-    yield from _wrapped(f"{group.name}: {group.meaning}", "")
+def _group_lines(group: KeyGroup) -> Iterator[str]:
+    yield from _wrap(f"{group.name}: {group.meaning}", "")
     if group.options:
-        yield from _wrapped(f"options: {', '.join(group.options)}", "")
+        yield from _wrap(f"options: {', '.join(group.options)}", "")
     for entry in group.keys:
         yield ""
-        yield from _wrapped(f"{entry.key}={written(entry.default)}", "  ")
-        yield from _wrapped(_values(entry), "      ")
-        yield from _wrapped(entry.meaning, "      ")
-        yield from _wrapped(_use(entry), "      ")
+        yield from _wrap(f"{entry.key}={format_value(entry.default)}", "  ")
+        yield from _wrap(_values(entry), "      ")
+        yield from _wrap(entry.meaning, "      ")
+        yield from _wrap(_use(entry), "      ")
 
 
-def _values(entry: Entry) -> str:
+def _values(entry: KeyEntry) -> str:
     """Return type, unit and range, as in `number (seconds): 0.1 to 86400`."""
     unit = f" ({entry.unit})" if entry.unit else ""
     return f"{entry.type}{unit}{f': {entry.range}' if entry.range else ''}"
 
 
-def _use(entry: Entry) -> str:
+def _use(entry: KeyEntry) -> str:
     """Return the conditions for the key, and a note if only an option sets it; often empty."""
     with_ = f"Only with {' and '.join(entry.used_with)}." if entry.used_with else ""
     by = f"Set by {entry.key.split('.')[0]}=NAME alone." if entry.set_by_option else ""
     return f"{with_}{by}"
 
 
-def _wrapped(line: str, indent: str) -> list[str]:
+def _wrap(line: str, indent: str) -> list[str]:
     return textwrap.wrap(
         line, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
     )
 
 
-def _section(group: Group) -> Iterator[str]:
+def _section(group: KeyGroup) -> Iterator[str]:
     yield f"## {group.name}\n"
     yield f"{group.meaning}\n"
     if group.options:
         yield f"Options: {', '.join(f'`{name}`' for name in group.options)}.\n"
     rows = [
-        (f"`{entry.key}`", f"`{written(entry.default)}`", _values(entry), _remark(entry))
+        (f"`{entry.key}`", f"`{format_value(entry.default)}`", _values(entry), _remark(entry))
         for entry in group.keys
     ]
     columns = 4 if any(row[3] for row in rows) else 3
@@ -247,6 +247,6 @@ def _section(group: Group) -> Iterator[str]:
     yield ""
 
 
-def _remark(entry: Entry) -> str:
+def _remark(entry: KeyEntry) -> str:
     """Return the last column of the table: the key's meaning and the conditions for it."""
     return " ".join(part for part in (entry.meaning, _use(entry)) if part)

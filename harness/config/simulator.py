@@ -158,7 +158,7 @@ class SimulatorConfig:
             )
 
     @property
-    def sends(self) -> Grant | None:
+    def required_grant(self) -> Grant | None:
         """The variable whose key each call sends, and the host; None without a key.
 
         Raises ConfigError for a host that must not get a key.

@@ -42,7 +42,7 @@ def refuse_other(root: Path, points: Mapping[str, Point]) -> None:
         raise ConfigError(f"--dir: {rule}")
 
 
-def settle(root: Path, points: Mapping[str, Point]) -> Sweep:
+def create_or_complete(root: Path, points: Mapping[str, Point]) -> Sweep:
     """Plan the missing runs in `root`, and write the ledger.
 
     Raises ConfigError if `root` holds something else, FolderError, StoppedError if a live process

@@ -44,7 +44,7 @@ INDENT = "  "
 
 
 @dataclass(frozen=True)
-class Ends:
+class StartAndEnd:
     """A quantity at the start and at the end of a run: means of the first and the last tenth."""
 
     start: float
@@ -52,16 +52,16 @@ class Ends:
 
 
 @dataclass(frozen=True)
-class Shown:
+class DemoResult:
     """Result of one run of the demo. None marks what could not be judged."""
 
     construction: Construction
     path: str
     status: str
     result: RunResult | None
-    entropy: Ends | None
+    entropy: StartAndEnd | None
     """Policy entropy, nats."""
-    reward: Ends | None
+    reward: StartAndEnd | None
     """Reward, usually of held-out users; the start is the first value."""
 
     @property
@@ -95,38 +95,46 @@ class Shown:
         }
 
 
-def judged(constructions: Sequence[Construction], ledger: Sweep, analysis: Analysis) -> list[Shown]:
+def judge_runs(
+    constructions: Sequence[Construction], ledger: Sweep, analysis: Analysis
+) -> list[DemoResult]:
     """Return the result of each construction, in order."""
     results = {Path(run.run).name: run for run in analysis.runs if run.status == "ok"}
     rows = {row.name: row for row in ledger.runs}
-    return [_shown(one, rows, results.get(one.name), analysis) for one in constructions]
+    return [_demo_result(one, rows, results.get(one.name), analysis) for one in constructions]
 
 
-def _shown(
+def _demo_result(
     one: Construction, rows: dict[str, Any], result: RunResult | None, analysis: Analysis
-) -> Shown:
+) -> DemoResult:
     row = rows[one.name]
     series = analysis.series.get(result.run) if result else None
-    return Shown(
+    return DemoResult(
         one, str(row.dir), row.status, result,
         _ends(series.course_entropy) if series else None,
         _reward_ends(series) if series else None,
     )  # fmt: skip
 
 
-def _ends(values: Floats) -> Ends | None:
+def _ends(values: Floats) -> StartAndEnd | None:
     tenth = max(1, len(values) // 10)
     return (
-        Ends(numbers.mean(values[:tenth]), numbers.mean(values[-tenth:])) if len(values) else None
+        StartAndEnd(numbers.mean(values[:tenth]), numbers.mean(values[-tenth:]))
+        if len(values)
+        else None
     )
 
 
-def _reward_ends(series: RunSeries) -> Ends | None:
+def _reward_ends(series: RunSeries) -> StartAndEnd | None:
     values = series.reward[np.isfinite(series.reward)]
-    return Ends(float(values[0]), numbers.mean(numbers.last_tenth(values))) if len(values) else None
+    return (
+        StartAndEnd(float(values[0]), numbers.mean(numbers.last_tenth(values)))
+        if len(values)
+        else None
+    )
 
 
-def panels(shown: Sequence[Shown], analysis: Analysis) -> list[Panel]:
+def panels(shown: Sequence[DemoResult], analysis: Analysis) -> list[Panel]:
     """Return the panels of the figure, for the runs that have rows."""
     drawn = {
         one.result.run: (one.construction.name.replace("_", " "), one.construction.because)
@@ -136,25 +144,25 @@ def panels(shown: Sequence[Shown], analysis: Analysis) -> list[Panel]:
     return figure.panels(analysis, drawn)
 
 
-def to_json(shown: Sequence[Shown], root: Path, picture: Path) -> dict[str, Any]:
+def to_json(shown: Sequence[DemoResult], root: Path, picture: Path) -> dict[str, Any]:
     """Return the output of --json."""
     runs = [one.to_json() for one in shown]
     return {"schema": SCHEMA, "dir": str(root), "runs": runs, "figure": str(picture)}
 
 
-def lines(shown: Sequence[Shown], width: int) -> Iterator[str]:
+def lines(shown: Sequence[DemoResult], width: int) -> Iterator[str]:
     """Yield each run's purpose, overrides and result, in lines of at most `width` characters."""
     width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
     for one in shown:
         construction = one.construction
-        yield from _wrapped(f"{construction.name}: {construction.because}", "", width)
+        yield from _wrap(f"{construction.name}: {construction.because}", "", width)
         own = " ".join(word for word in construction.words if word not in COMMON)
-        yield from _wrapped(own, INDENT, width)
-        yield from _wrapped(_found(one), INDENT, width)
-    yield from _wrapped(f"all: {' '.join(COMMON)}", "", width)
+        yield from _wrap(own, INDENT, width)
+        yield from _wrap(_describe_result(one), INDENT, width)
+    yield from _wrap(f"all: {' '.join(COMMON)}", "", width)
 
 
-def _found(one: Shown) -> str:
+def _describe_result(one: DemoResult) -> str:
     """Return `-> collapsed: H 1.60 to 0.26, held-out R 0.74 to 0.86; collapse from ...`."""
     found = one.result
     if found is None or one.entropy is None or one.reward is None:
@@ -168,7 +176,7 @@ def _found(one: Shown) -> str:
     return f"-> {found.regime or 'too short to tell'}{other}: {'; '.join(parts)}"
 
 
-def _move(ends: Ends) -> str:
+def _move(ends: StartAndEnd) -> str:
     return f"{wording.number(ends.start)} to {wording.number(ends.end)}"
 
 
@@ -190,7 +198,7 @@ def _noise(found: RunResult) -> list[str]:
     return [f"with shuffled advantages H falls {wording.percent(share)} as far"]
 
 
-def _wrapped(sentence: str, indent: str, width: int) -> list[str]:
+def _wrap(sentence: str, indent: str, width: int) -> list[str]:
     return textwrap.wrap(
         sentence, width, initial_indent=indent, subsequent_indent=f"{indent}{INDENT}",
         break_on_hyphens=False, break_long_words=False,

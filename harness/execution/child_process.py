@@ -59,7 +59,7 @@ def execute(
     try:
         config = run_folder.read_config(run)
         giving_up = lambda: stop_requests.no_new_runs(root) or interrupted()  # noqa: E731
-        with run_lease.held(config, giving_up) as lease:
+        with run_lease.leased(config, giving_up) as lease:
             if stop_requests.no_new_runs(root):
                 return _outcome(run, run_status.read(run.status))
             code = _supervise(run, config, lease, interrupted, granted)
@@ -69,7 +69,9 @@ def execute(
     except HarnessError as error:
         return _give_up(run, str(error), error.exit_code)
     except Exception as error:
-        return _give_up(run, f"{type(error).__name__}: {error}{debug_log.keep(run_dir, error)}", 1)
+        return _give_up(
+            run, f"{type(error).__name__}: {error}{debug_log.log_traceback(run_dir, error)}", 1
+        )
 
 
 def refuse_if_held(run: RunFolder) -> None:
@@ -145,13 +147,13 @@ def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
     said_so = status.exit_code == code and status.status in ("done", "failed", "stopped")
     if said_so or holder.holder(run) is not None:
         return status
-    ended = _unsaid(run, code, stopping)
+    ended = _infer_outcome(run, code, stopping)
     status = replace(status, status=ended[0], reason=ended[1], exit_code=ended[2])
     run_status.write(run.status, status)
     return status
 
 
-def _unsaid(run: RunFolder, code: int, stopping: bool) -> tuple[str, str, int]:
+def _infer_outcome(run: RunFolder, code: int, stopping: bool) -> tuple[str, str, int]:
     """Return status, reason and exit code of a run whose process could not write them itself."""
     if code < 0 and stopping:
         return "stopped", "stopped with its sweep or its job", StoppedError.exit_code

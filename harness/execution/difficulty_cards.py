@@ -38,7 +38,7 @@ NICENESS = 10
 
 
 @contextlib.contextmanager
-def made_beside(root: Path) -> Iterator[None]:
+def measured_in_background(root: Path) -> Iterator[None]:
     """Create cards.json of the sweep in `root` during the block, then wait for it, unless the runs
     are stopped.
 
@@ -141,14 +141,16 @@ def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, An
 def _card(key: str, config: RunConfig) -> Any:
     """Return the card of a run's level from the package or the cache, else measure it."""
     shipped = read(SHIPPED / file_name(key))
-    return kept(file_name(key), lambda: measure(config)) if shipped is None else shipped
+    return read_or_make(file_name(key), lambda: measure(config)) if shipped is None else shipped
 
 
 def _is_there(value: Any) -> bool:
     return value is not None
 
 
-def kept(name: str, make: Callable[[], Any], is_whole: Callable[[Any], bool] = _is_there) -> Any:
+def read_or_make(
+    name: str, make: Callable[[], Any], is_whole: Callable[[Any], bool] = _is_there
+) -> Any:
     """Return the cached value `name` if it is whole, else call `make` and cache the result if
     possible.
     """
@@ -157,7 +159,7 @@ def kept(name: str, make: Callable[[], Any], is_whole: Callable[[Any], bool] = _
     except (ConfigError, FolderError):  # the cache only saves time
         return make()
     lock = path.with_suffix(".lock")
-    with atomic.storage(lock):
+    with atomic.storage_errors(lock):
         path.parent.mkdir(parents=True, exist_ok=True)
         plain_file.refuse_link(lock)
         with FileLock(lock):  # of two simultaneous sweeps, only one measures
@@ -201,7 +203,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except Exception as error:
         safe_text.say(
-            f"{root / FILE}: {type(error).__name__}: {error}{debug_log.keep(root, error)}"
+            f"{root / FILE}: {type(error).__name__}: {error}{debug_log.log_traceback(root, error)}"
         )
         sys.exit(1)
 

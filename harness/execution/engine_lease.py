@@ -49,8 +49,8 @@ def take(
     locks, places = {url: lock_of(url) for url in urls}, engine_places.shared(config)
     is_told = False
     while not give_up():
-        with atomic.storage(min(locks.values())):
-            taken = _shared(locks, places) if places else _alone(locks)
+        with atomic.storage_errors(min(locks.values())):
+            taken = _lease_place(locks, places) if places else _alone(locks)
         if taken is not None:
             return taken
         if not is_told:
@@ -70,7 +70,7 @@ def _alone(locks: Mapping[str, Path]) -> EngineLease | None:
     return None
 
 
-def _shared(locks: Mapping[str, Path], places: Mapping[str, int]) -> EngineLease | None:
+def _lease_place(locks: Mapping[str, Path], places: Mapping[str, int]) -> EngineLease | None:
     """Lease a place at the server with the fewest runs; None if all places are taken.
 
     Every run with adapters holds a shared lock of its server, which keeps out runs that write
@@ -97,7 +97,7 @@ def lock_of(url: str) -> Path:
     if is_here:
         return user_folders.own_temporary(HERE) / name
     folder = user_folders.cache() / HERE
-    with atomic.storage(folder):
+    with atomic.storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return folder / name
 

@@ -12,7 +12,7 @@ from harness.train.engines import vllm_address
 
 def shared(config: RunConfig) -> dict[str, int]:
     """Return the number of adapter places at each of the run's servers; empty without adapters."""
-    if engine_choice.chosen(config) != engine_choice.ADAPTERS:
+    if engine_choice.engine_of(config) != engine_choice.ADAPTERS:
         return {}
     return {url: _places(url) for url in engine_choice.addresses(config)}
 

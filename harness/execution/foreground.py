@@ -23,7 +23,7 @@ from harness.records.run_folder import RunFolder
 from harness.utils import process, safe_text
 
 
-def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
+def start_run(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
     """Create the run that `overrides` describe in `path`, and replace this process by it.
 
     Raises ConfigError for invalid overrides and for a folder that holds a run or foreign files,
@@ -55,10 +55,10 @@ def begin(path: Path, overrides: Sequence[str], events: str | None) -> NoReturn:
         raise FolderError(f"{where.path}: {error.strerror or error}") from error
     lock = holder.take(where)
     run_folder.create(where, config, user_validity.record(config))
-    become(where, config, events, lock, sends)
+    exec_run(where, config, events, lock, sends)
 
 
-def become(
+def exec_run(
     where: RunFolder,
     config: RunConfig,
     events: str | None,

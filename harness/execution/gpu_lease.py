@@ -23,7 +23,7 @@ UUID = re.compile(r"GPU (\d+):.*\(UUID: (\S+)\)")
 
 
 @dataclass(frozen=True)
-class Lease:
+class GpuLease:
     """The GPUs of one run; the kernel frees them with the last process that has the locks open."""
 
     visible: str = ""
@@ -56,7 +56,7 @@ def runs_at_once(configs: Sequence[RunConfig]) -> int:
     return max(1, min(room, len(configs)))
 
 
-def turn(config: RunConfig) -> bool:
+def start_order(config: RunConfig) -> bool:
     """Return a sort key that starts runs with GPUs first, so that no usable GPU idles."""
     return not config.trainer.gpus
 
@@ -92,7 +92,7 @@ def gpu_names() -> list[str]:
 @contextlib.contextmanager
 def lease(
     count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: int = 1
-) -> Iterator[Lease]:
+) -> Iterator[GpuLease]:
     """`take` as a context manager, which releases the GPUs at the end."""
     taken = take(count, give_up, runs_per_gpu)
     try:
@@ -102,7 +102,9 @@ def lease(
             os.close(descriptor)
 
 
-def take(count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: int = 1) -> Lease:
+def take(
+    count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: int = 1
+) -> GpuLease:
     """Wait for `count` free GPUs and lease them; return an empty lease for 0. With `runs_per_gpu`
     above 1, lease a part of a GPU that fewer runs share, all of them with `runs_per_gpu` above 1.
 
@@ -110,14 +112,14 @@ def take(count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: 
     there are fewer than `count` in total, StoppedError once `give_up()` is true.
     """
     if not count:
-        return Lease()
+        return GpuLease()
     names = gpus()
     if len(names) < count:
         raise _too_few(count)
     folder, cards = user_folders.own_temporary("harness-gpus"), _cards(names)
     locks = {name: folder / card.replace("/", "_") for name, card in cards.items()}
     while not give_up():
-        with atomic.storage(folder):
+        with atomic.storage_errors(folder):
             taken = _whole(locks, count) if runs_per_gpu == 1 else _part(locks, runs_per_gpu)
         if taken is not None:
             return taken
@@ -125,7 +127,7 @@ def take(count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: 
     raise StoppedError(f"stopped while waiting for {'a free GPU' if count == 1 else 'free GPUs'}")
 
 
-def _whole(locks: Mapping[str, Path], count: int) -> Lease | None:
+def _whole(locks: Mapping[str, Path], count: int) -> GpuLease | None:
     """Lease `count` GPUs that no other run uses; None if fewer are free."""
     taken: dict[str, int] = {}
     for name, path in locks.items():
@@ -133,13 +135,13 @@ def _whole(locks: Mapping[str, Path], count: int) -> Lease | None:
         if held is not None:
             taken[name] = held
         if len(taken) == count:
-            return Lease(",".join(taken), tuple(taken.values()))
+            return GpuLease(",".join(taken), tuple(taken.values()))
     for descriptor in taken.values():
         os.close(descriptor)
     return None
 
 
-def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> Lease | None:
+def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> GpuLease | None:
     """Lease a part of a GPU, preferring the GPU with the fewest runs; None if all are taken.
 
     Every run on a shared GPU holds a shared lock of it, which keeps out runs that need the whole
@@ -149,7 +151,7 @@ def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> Lease | None:
         for name, path in locks.items():
             held = part(path.with_name(f"{path.name}.lock"), number)
             if held:
-                return Lease(name, held)
+                return GpuLease(name, held)
     return None
 
 

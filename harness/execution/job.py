@@ -44,8 +44,8 @@ def execute(
             signal.signal(stop, lambda *_: None)  # the sweep handles stop signals
     do = retry.execute if is_local else _execute_away
     outcome = do(path, retry_policy.retries, granted=granted)
-    gave_up = retry.gave_up(outcome.status, outcome.reason)
-    if gave_up and (retry_policy.stop or retry.trips(dirs)):
+    gave_up = retry.has_failed(outcome.status, outcome.reason)
+    if gave_up and (retry_policy.stop or retry.breaker_trips(dirs)):
         stop_requests.request(path.parent, stop_requests.NO_NEW_RUNS)
     return outcome
 
@@ -66,7 +66,7 @@ def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOut
     of_several = nodes.is_of_several(path)
     if of_several:
         retries = 0  # the helpers on the other nodes end with the attempt
-    with process.put_off(REQUEUE_SIGNALS) as came:
+    with process.deferred_signals(REQUEUE_SIGNALS) as came:
         outcome = retry.execute(path, retries, lambda: bool(came), granted)
     if of_several and outcome.status != "done":  # a killed process could not tell the helpers
         place.tell_ended(RunFolder(path), f"ended with exit code {outcome.exit_code}")

@@ -68,10 +68,10 @@ def execute(
         return
     work = functools.partial(_execute, names, os.getpid(), launcher.is_local, retry_policy, granted)
     with (
-        planner.shipped_alone(),
-        planner.opened(),
+        planner.only_shipped_options(),
+        planner.hydra_initialized(),
         _scratch(root, launcher) as scratch,
-        _stored(launcher, runs_at_once, len(dirs)) as chosen,
+        _store_settings(launcher, runs_at_once, len(dirs)) as chosen,
     ):
         words = [f"{LAUNCHERS}={chosen}", f"seed=range({len(dirs)})"]
         with _started_quietly(launcher):
@@ -96,7 +96,7 @@ def check(overrides: Sequence[str], configs: Iterable[RunConfig] = ()) -> None:
         slurm.check()
 
 
-def left_in_queue(overrides: Sequence[str], root: Path) -> int:
+def count_queued(overrides: Sequence[str], root: Path) -> int:
     """Return how many jobs of earlier launches of the sweep in `root` are still in a cluster's
     queue. Raises ConfigError as `execute` does, DeviceError if Slurm does not answer.
     """
@@ -132,11 +132,13 @@ def _launcher(overrides: Sequence[str]) -> Launcher:
         user_yaml.check(words, parse)
         composed = planner.plain_config([word.text for word in words])
         keys.check_settings(composed["hydra"])
-        return launcher_settings.chosen(composed["hydra"]["launcher"], planner.installed())
+        return launcher_settings.parse_launcher(
+            composed["hydra"]["launcher"], planner.installed_launchers()
+        )
 
 
 @contextlib.contextmanager
-def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> Iterator[str]:
+def _store_settings(launcher: Launcher, runs_at_once: int, runs: int) -> Iterator[str]:
     """Store the plugin's own entry with the launcher's settings in Hydra, and yield its name.
 
     The name is random, so that no file in a conf/ can have it. It is removed after the launch,
@@ -160,7 +162,7 @@ def _stored(launcher: Launcher, runs_at_once: int, runs: int) -> Iterator[str]:
 
 def _node(plugin: str, settings: Mapping[str, Any]) -> DictConfig:
     """Return the plugin's own entry with these settings."""
-    node = OmegaConf.create(planner.installed()[plugin])
+    node = OmegaConf.create(planner.installed_launchers()[plugin])
     for key, value in settings.items():
         OmegaConf.update(node, key, value, force_add=True)
     return node
@@ -185,7 +187,7 @@ def _of_workers(runs_at_once: int) -> dict[str, Any]:
 
 def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
     """Run `task` for each job and return its values in job order. Hydra writes to `folder`."""
-    place = [f"hydra.sweep.dir={_quoted(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
+    place = [f"hydra.sweep.dir={_quote(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
     hydra = GlobalHydra.instance().hydra
     assert hydra is not None
     words = [*overrides, *place, *planner.QUIET, "hydra.mode=MULTIRUN"]
@@ -193,7 +195,7 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
     return [job.return_value for batch in batches for job in batch]
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     """Quote a path for Hydra's override grammar, so that `${` is not an interpolation."""
     literal = re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + r"\${", path)
     return str(QuotedString(text=literal, quote=Quote.double).with_quotes())

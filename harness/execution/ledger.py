@@ -25,7 +25,7 @@ from harness.records.sweep_file import LedgerRow, Sweep
 LOST = (run_state.CRASHED, run_state.DAMAGED)
 
 
-def planned(plan: Plan) -> Sweep:
+def dry_run_sweep(plan: Plan) -> Sweep:
     """Return the sweep that a dry run shows. Nothing is created, so no run has a folder."""
     rows = [
         LedgerRow(name, None, point.overrides)
@@ -59,7 +59,7 @@ def create(
 def _fill(
     root: Path, plan: Plan, command: Sequence[str], name: str | None, note: str | None
 ) -> Sweep:
-    rows = [replace(row, dir=str(root / row.name)) for row in planned(plan).runs]
+    rows = [replace(row, dir=str(root / row.name)) for row in dry_run_sweep(plan).runs]
     for row, point in zip(rows, plan.points, strict=True):
         validity = user_validity.record(point.config)
         run_folder.create(RunFolder(root / row.name), point.config, validity)
@@ -73,12 +73,12 @@ def read(root: Path) -> Sweep:
 
     Crashed and damaged runs count as failed. Raises DataError if `root` holds no sweep.
     """
-    return _read(root, as_it_stands)
+    return _read(root, with_current_status)
 
 
-def shown(root: Path) -> Sweep:
+def read_for_display(root: Path) -> Sweep:
     """`read` with the statuses shown to users, which include crashed and damaged."""
-    return _read(root, _told)
+    return _read(root, _with_shown_status)
 
 
 def _read(root: Path, state: Callable[[LedgerRow], LedgerRow]) -> Sweep:
@@ -90,17 +90,17 @@ def _read(root: Path, state: Callable[[LedgerRow], LedgerRow]) -> Sweep:
 
 def refresh(sweep: Sweep) -> Sweep:
     """Read the sweep's runs again, and write sweep.json if they have changed."""
-    return _changed(sweep, [as_it_stands(row) for row in sweep.runs])
+    return _with_rows(sweep, [with_current_status(row) for row in sweep.runs])
 
 
 def follow(sweep: Sweep) -> Sweep:
     """`refresh`, without reading finished runs again; called every second."""
-    return _changed(
-        sweep, [row if row.status == "done" else as_it_stands(row) for row in sweep.runs]
+    return _with_rows(
+        sweep, [row if row.status == "done" else with_current_status(row) for row in sweep.runs]
     )
 
 
-def _changed(sweep: Sweep, rows: list[LedgerRow]) -> Sweep:
+def _with_rows(sweep: Sweep, rows: list[LedgerRow]) -> Sweep:
     now = replace(sweep, runs=rows)
     if now != sweep:
         sweep_file.write(Path(str(now.dir)), now)
@@ -115,14 +115,14 @@ def unfinished(sweep: Sweep) -> list[LedgerRow]:
 
 def mark_failed(sweep: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
     """Mark the runs of these names as failed for these reasons, and write sweep.json."""
-    rows = [_failed(row, errors[row.name]) if row.name in errors else row for row in sweep.runs]
+    rows = [_as_failed(row, errors[row.name]) if row.name in errors else row for row in sweep.runs]
     now = replace(sweep, runs=rows)
     if errors:
         sweep_file.write(Path(str(now.dir)), now)
     return now
 
 
-def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
+def _as_failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
     now = replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     run = RunFolder(Path(str(row.dir)))
     with contextlib.suppress(DataError):  # run.json is missing or damaged: only the row says it
@@ -132,13 +132,13 @@ def _failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
     return now
 
 
-def as_it_stands(row: LedgerRow) -> LedgerRow:
+def with_current_status(row: LedgerRow) -> LedgerRow:
     """Return the row with the status from its run folder; crashed and damaged count as failed."""
-    now = _told(row)
+    now = _with_shown_status(row)
     return replace(now, status="failed") if now.status in LOST else now
 
 
-def _told(row: LedgerRow) -> LedgerRow:
+def _with_shown_status(row: LedgerRow) -> LedgerRow:
     now = run_state.of_row(row, RunFolder(Path(str(row.dir))))
     reason = now.reason
     if reason and now.attempts > 1 and now.status not in LOST:

@@ -71,8 +71,10 @@ def help_run(path: Path) -> RunOutcome:
     run = RunFolder(path)
     config = run_folder.read_config(run)
     with (
-        process.put_off((signal.SIGUSR1, signal.SIGUSR2)),  # the first node's job handles these
-        run_lease.held(config, lambda: False) as lease,
+        process.deferred_signals(
+            (signal.SIGUSR1, signal.SIGUSR2)
+        ),  # the first node's job handles these
+        run_lease.leased(config, lambda: False) as lease,
     ):
         _wait(run, config, lease)
     status = run_status.read(run.status)

@@ -22,7 +22,7 @@ from harness.records import user_folders
 from harness.train import trackers
 from harness.trust import permission
 from harness.utils import installation, safe_text
-from harness.utils.terminal import size_shown
+from harness.utils.terminal import format_size
 
 FOR_LANGUAGE_MODELS = ("torch", "transformers", "trl")
 FOR_SERVED_USERS = ("openai",)
@@ -87,7 +87,7 @@ def ask_endpoints(configs: Iterable[RunConfig], granted: Collection[Grant] = fro
         tries = min(simulator.retries, MOST_TRIES - 1)
         client = client_for(dataclasses.replace(simulator, retries=tries))
         try:
-            with permission.given(granted):
+            with permission.temporarily_granted(granted):
                 check_endpoint(client)
         except EndpointError as error:
             raise EndpointError(f"{error}; {STARTED.format(simulator.model)}") from error
@@ -138,7 +138,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
     for config in configs:
         model_files.check(config.policy)
         engine_choice.check(config)
-        _tell(engine_choice.passed_over(config))
+        _tell(engine_choice.rejected_vllm(config))
     for policy in {c.policy for c in configs if c.policy.kind == "hf"}:
         _try(policy)
 
@@ -198,8 +198,8 @@ def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
     if needed > free:
         runs = f"{len(configs)} run{'s' * (len(configs) != 1)}"
         raise FolderError(
-            f"{where}: rows and checkpoints of {runs} take at least {size_shown(needed)}, and "
-            f"{size_shown(free)} are free; free some, or choose fewer trainer.steps or another "
+            f"{where}: rows and checkpoints of {runs} take at least {format_size(needed)}, and "
+            f"{format_size(free)} are free; free some, or choose fewer trainer.steps or another "
             "folder"
         )
 
@@ -207,7 +207,7 @@ def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
 def least_bytes(config: RunConfig) -> int:
     """Return the size of a run folder's rows and checkpoints in bytes."""
     trainer = config.trainer
-    return trainer.steps * ROW_BYTES + _kept(trainer) * _checkpoint_bytes(config.policy)
+    return trainer.steps * ROW_BYTES + _kept_checkpoints(trainer) * _checkpoint_bytes(config.policy)
 
 
 def expected_bytes(config: RunConfig) -> int:
@@ -219,7 +219,7 @@ def expected_bytes(config: RunConfig) -> int:
     return least_bytes(config) + trainer.steps * EVENT_BYTES + talked
 
 
-def _kept(trainer: TrainerConfig) -> int:
+def _kept_checkpoints(trainer: TrainerConfig) -> int:
     """Return the number of checkpoints at the end: the two newest and the trainer.keep_every-th."""
     steps, every = trainer.steps, trainer.keep_every
     saved = [n for n in (trainer.checkpoint_every, every) if n]

@@ -50,7 +50,7 @@ def watch(
     if console.is_terminal:
         _live(watchers, console, stop)
     else:
-        _plain(watchers, console, stop)
+        _print_lines(watchers, console, stop)
 
 
 class RunWatcher:
@@ -120,7 +120,7 @@ class RunWatcher:
         return (now - began) / (step - first) * max(self._steps - step, 0)
 
 
-def looks(
+def snapshots(
     watchers: Sequence[RunWatcher], every_s: float, stop: threading.Event
 ) -> Iterator[list[RunView]]:
     """Yield the progress of all runs every `every_s` seconds or, by MOST_SHARE, less often; the
@@ -137,17 +137,17 @@ def looks(
 def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
     """Show a live table, without redirecting stdout, where the caller may print JSON."""
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
-        for views in looks(watchers, LIVE_EVERY_S, stop):
+        for views in snapshots(watchers, LIVE_EVERY_S, stop):
             most = console.height - MARGIN_LINES
             live.update(progress_view.table(views, most, console.width), refresh=True)
 
 
-def _plain(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
+def _print_lines(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
     printed = [watcher.read() for watcher in watchers]
     for view in printed:
         if view.status == "running":
             console.print(text(progress_view.line(view)), soft_wrap=True)
-    for views in looks(watchers, PLAIN_EVERY_S, stop):
+    for views in snapshots(watchers, PLAIN_EVERY_S, stop):
         finished = 0
         for index, view in enumerate(views):
             if progress_view.worth_a_line(printed[index], view):

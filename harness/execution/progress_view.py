@@ -12,7 +12,7 @@ from rich.text import Text
 from harness.records import run_state
 from harness.records.run_state import MOST_URGENT_FIRST
 from harness.utils import terminal
-from harness.utils.safe_text import text, visible
+from harness.utils.safe_text import escape, text
 
 LEGEND = "H, R, emotion: last batch; held-out R: `harness watch`"
 COLUMNS = ("run", "status", "step", "H", "R", "emotion", "left")
@@ -62,7 +62,7 @@ def table(views: Sequence[RunView], most: int, columns: int | None = None) -> Gr
     notes = [f"and {counts}"] if counts else []
     notes += [overall(views)] if len(views) > 1 else []
     notes.append(LEGEND)
-    wrapped = [terminal.wrapped(note, columns).split("\n") for note in notes]
+    wrapped = [terminal.wrap(note, columns).split("\n") for note in notes]
     return Group(*lines, *(text(line, "dim") for note in wrapped for line in note))
 
 
@@ -88,10 +88,10 @@ def _style_of_last(view: RunView) -> str:
 
 
 def _cells(view: RunView) -> tuple[str, ...]:
-    reason = terminal.cut(visible(view.reason or ""), LONGEST_REASON)
+    reason = terminal.truncate(escape(view.reason or ""), LONGEST_REASON)
     return (
-        terminal.cell(visible(view.name), LONGEST_NAME),
-        visible(view.status),
+        terminal.cell(escape(view.name), LONGEST_NAME),
+        escape(view.status),
         f"{view.step}/{view.steps}",
         _decimal(view.entropy),
         _decimal(view.reward),

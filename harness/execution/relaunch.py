@@ -71,7 +71,7 @@ def _worker_was_killed(sweep: Path, launch: Launch, dirs: Sequence[Path]) -> boo
         )
         return True
     except Exception as error:  # the launcher's own failure; the runs' files are intact
-        where = debug_log.keep(sweep, error)
+        where = debug_log.log_traceback(sweep, error)
         safe_text.say(f"the launcher failed: {type(error).__name__}: {error}{where}")
     return False
 

@@ -59,7 +59,7 @@ def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | N
         sends = preflight.check([config])
         preflight.tell(sends)
     process.defer_stops()
-    foreground.become(where, config, events, holder.take(where), sends, more)
+    foreground.exec_run(where, config, events, holder.take(where), sends, more)
 
 
 def status(path: Path) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def status(path: Path) -> dict[str, Any]:
     if is_sweep(path):
         from harness.execution import ledger
 
-        return ledger.shown(path).to_json()
+        return ledger.read_for_display(path).to_json()
     where = RunFolder(path)
     if not where.is_run():
         raise DataError(f"{path}: {missing_path.why(path) or NEITHER}")

@@ -57,13 +57,13 @@ def execute(
             f"{path.name}: exit code {outcome.exit_code}; trying again in {wait_s:g} s "
             f"({made + 1} of {retries})"
         )
-        if not _waited(path.parent, wait_s, interrupted):
+        if not _wait(path.parent, wait_s, interrupted):
             break
         outcome = child_process.execute(path, interrupted, granted)
     return outcome
 
 
-def _waited(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool:
+def _wait(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool:
     """Wait; False if the sweep is stopped or interrupted meanwhile."""
     until = time.monotonic() + wait_s
     while (
@@ -84,17 +84,17 @@ NO_MORE_STARTED = (
 )
 
 
-def trips(dirs: Sequence[str]) -> bool:
+def breaker_trips(dirs: Sequence[str]) -> bool:
     """Whether at least ALIKE runs of this launch have ended, all failed for the same reason."""
     runs = [RunFolder(Path(name)) for name in dirs]
     ended = [end for run in runs if (end := _end(run)) is not None]
     reasons = {(status.exit_code, STEP.sub("step", reason)) for status, reason in ended}
     status, reason = ended[0] if ended else (None, "")
     alike = len(ended) >= ALIKE and len(reasons) == 1
-    return alike and status is not None and gave_up(status.status, reason)
+    return alike and status is not None and has_failed(status.status, reason)
 
 
-def gave_up(status: str, reason: str | None) -> bool:
+def has_failed(status: str, reason: str | None) -> bool:
     """Whether a run ended before its last step without being asked to stop."""
     return status == "failed" or (status == "stopped" and not ASKED.search(reason or ""))
 
@@ -104,7 +104,7 @@ def _end(run: RunFolder) -> tuple[RunStatus, str] | None:
     try:
         status = run_status.read(run.status)
         began = RunFolder(run.path.parent).holder.stat().st_mtime_ns
-        ended = status.status == "done" or gave_up(status.status, status.reason)
+        ended = status.status == "done" or has_failed(status.status, status.reason)
         if not ended or run.status.stat().st_mtime_ns < began:
             return None
         return status, (status.reason or "").replace(str(run.path), "")

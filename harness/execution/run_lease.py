@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from harness.config.run import RunConfig
 from harness.execution import engine_lease, gpu_lease
 from harness.execution.engine_lease import EngineLease
-from harness.execution.gpu_lease import Lease
+from harness.execution.gpu_lease import GpuLease
 
 
 @dataclass(frozen=True)
 class RunLease:
     """The leases of one run. Its process keeps their locks open, so that they end with it."""
 
-    gpu: Lease = field(default_factory=Lease)
+    gpu: GpuLease = field(default_factory=GpuLease)
     engine: EngineLease = field(default_factory=EngineLease)
 
     @property
@@ -48,7 +48,7 @@ def release(lease: RunLease) -> None:
 
 
 @contextlib.contextmanager
-def held(config: RunConfig, give_up: Callable[[], bool]) -> Iterator[RunLease]:
+def leased(config: RunConfig, give_up: Callable[[], bool]) -> Iterator[RunLease]:
     """`take` as a context manager, which releases the leases at the end."""
     taken = take(config, give_up)
     try:

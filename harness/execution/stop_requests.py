@@ -47,7 +47,7 @@ def request(sweep: Path, what: str) -> None:
 
 def clear(sweep: Path) -> None:
     """Remove the request of an earlier execution. Raises StorageError."""
-    with atomic.storage(sweep / NAME):
+    with atomic.storage_errors(sweep / NAME):
         (sweep / NAME).unlink(missing_ok=True)
 
 

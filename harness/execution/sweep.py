@@ -42,7 +42,7 @@ from harness.execution import (
 )
 from harness.execution.retry import RetryPolicy
 from harness.records import compatibility, debug_log, holder, run_folder, run_state
-from harness.records.holder import Keeper
+from harness.records.holder import LockKeeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.utils import safe_text
@@ -63,10 +63,10 @@ def execute(
     that the runs need must have been confirmed by the user before.
     Raises StoppedError if another process executes this sweep, ConfigError if a package is missing.
     """
-    with holder.hold(RunFolder(root)), debug_log.bugs_kept(root):
+    with holder.hold(RunFolder(root)), debug_log.logged_bugs(root):
         compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
-        sweep = _attended(ledger.refresh(ledger.read(root)))
+        sweep = _wait_for_earlier_jobs(ledger.refresh(ledger.read(root)))
         sweep, ready = _ready(sweep, only)
         if ready:
             launcher.check(sweep.command, ready.values())
@@ -77,11 +77,14 @@ def execute(
         preflight.tell(sends - granted)
         sweep, ready = _made(sweep, ready)
         if ready and not stop_requests.no_new_runs(root):
-            dirs = sorted(ready, key=lambda path: gpu_lease.turn(ready[path]))
+            dirs = sorted(ready, key=lambda path: gpu_lease.start_order(ready[path]))
             configs = [ready[path] for path in dirs]
             with stop_requests.on_signals(root, dirs) as obey:
                 if start_model.prepare(configs, root):
-                    with difficulty_cards.made_beside(root), _watched(sweep, dirs, configs):
+                    with (
+                        difficulty_cards.measured_in_background(root),
+                        _show_progress(sweep, dirs, configs),
+                    ):
                         room = gpu_lease.runs_at_once(configs)
                         begin = functools.partial(_launch, sweep.command, room, retry_policy, sends)
                         here = begin if local else functools.partial(_away, begin, obey)
@@ -91,10 +94,10 @@ def execute(
             retry_policy.stop or stop_requests.stop_runs(root)
         ):
             safe_text.say(retry.NO_MORE_STARTED)
-        return sweep, _exit_code(root, chosen(sweep, only))
+        return sweep, _exit_code(root, select_rows(sweep, only))
 
 
-def _attended(sweep: Sweep) -> Sweep:
+def _wait_for_earlier_jobs(sweep: Sweep) -> Sweep:
     """Wait for a cluster's jobs of an earlier launch, and return the refreshed sweep.
 
     Such jobs outlive a killed sweep, and hold the run folders that new jobs would need.
@@ -103,7 +106,7 @@ def _attended(sweep: Sweep) -> Sweep:
     if all(row.status == "done" for row in sweep.runs):
         return sweep
     launcher.check(sweep.command)
-    jobs = launcher.left_in_queue(sweep.command, root)
+    jobs = launcher.count_queued(sweep.command, root)
     if not jobs:
         return sweep
     safe_text.say(f"waiting for {jobs} jobs of an earlier launch, which Slurm still has")
@@ -111,12 +114,12 @@ def _attended(sweep: Sweep) -> Sweep:
     for row in sweep.runs:
         with contextlib.suppress(HarnessError):
             runs[Path(str(row.dir))] = run_folder.read_config(RunFolder(Path(str(row.dir))))
-    with stop_requests.on_signals(root, [*runs]), _watched(sweep, [*runs], [*runs.values()]):
+    with stop_requests.on_signals(root, [*runs]), _show_progress(sweep, [*runs], [*runs.values()]):
         slurm.wait(root)
     return ledger.refresh(sweep)
 
 
-def chosen(sweep: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
+def select_rows(sweep: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
     """Return the rows with the names in `only`; all rows for None."""
     return [row for row in sweep.runs if only is None or row.name in only]
 
@@ -128,7 +131,7 @@ def _ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
     """
     ready: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
-    for row in ledger.unfinished(replace(sweep, runs=chosen(sweep, only))):
+    for row in ledger.unfinished(replace(sweep, runs=select_rows(sweep, only))):
         path = Path(str(row.dir))
         try:
             ready[path] = _config_of(row, RunFolder(path))
@@ -148,7 +151,7 @@ def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
     try:
         return planner.point(row.overrides).config
     except ConfigError as error:
-        raise run_state.gone(where) from error
+        raise run_state.missing_status(where) from error
 
 
 def _made(sweep: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
@@ -170,7 +173,7 @@ def _make_again(where: RunFolder, config: RunConfig) -> None:
     try:
         run_folder.create(where, config, user_validity.record(config))
     except ConfigError as error:
-        raise run_state.gone(where) from error
+        raise run_state.missing_status(where) from error
 
 
 def _launch(
@@ -198,7 +201,9 @@ def _away(
 
 
 @contextlib.contextmanager
-def _watched(sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]) -> Iterator[None]:
+def _show_progress(
+    sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]
+) -> Iterator[None]:
     """Show progress and keep the ledger within the block."""
     over = threading.Event()
     steps = [config.trainer.steps for config in configs]
@@ -222,12 +227,12 @@ def _beside(root: Path, work: Callable[..., None], *arguments: Any) -> None:
     try:
         work(*arguments)
     except Exception as error:
-        where = debug_log.keep(root, error)
+        where = debug_log.log_traceback(root, error)
         safe_text.say(f"progress display failed; the runs go on: {type(error).__name__}{where}")
 
 
 def _keep_ledger(sweep: Sweep, over: threading.Event) -> None:
-    keeper = Keeper(RunFolder(Path(str(sweep.dir))))
+    keeper = LockKeeper(RunFolder(Path(str(sweep.dir))))
     while not over.wait(LOOK_EVERY_S):
         with contextlib.suppress(StorageError, StoppedError):  # the last write reports the error
             keeper.renew()

@@ -31,7 +31,7 @@ def runs_folder() -> Path:
     return RUNS
 
 
-def chosen(name: str | None, note: str | None, folder: Path | None) -> Path | None:
+def choose_folder(name: str | None, note: str | None, folder: Path | None) -> Path | None:
     """Return the folder of the sweep, or None for a new one below runs/. Creates nothing.
 
     Raises ConfigError for an invalid name, note or folder, StoppedError if a live process holds the
@@ -53,13 +53,13 @@ def chosen(name: str | None, note: str | None, folder: Path | None) -> Path | No
 
 
 def refuse_taken(root: Path) -> None:
-    """Raise what `chosen` raises for a folder that already holds something."""
+    """Raise what `choose_folder` raises for a folder that already holds something."""
     plain_file.refuse_link(root)
     if not root.exists():
         return
     if not root.is_dir():
         raise ConfigError(f"{root}: a sweep needs a folder, there or yet to be made")
-    held = holder_file.beside(root, RunFolder(root).metrics)
+    held = holder_file.other_writer(root, RunFolder(root).metrics)
     if held is not None:
         raise StoppedError(f"{root}: held by process {held}")
     if (root / sweep_file.FILE).is_file():

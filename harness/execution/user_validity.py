@@ -74,7 +74,7 @@ def of_run(config: RunConfig) -> Validity:
         return {}
     levels = curriculum.trained_levels(config.curriculum, config.difficulty, config.levels)
     if config.simulator.kind == "served":
-        return {level.name: _admitted(config.simulator, level) for level in levels}
+        return {level.name: _served_validity(config.simulator, level) for level in levels}
     return {level.name: _of_level(level, config) for level in levels}
 
 
@@ -85,26 +85,26 @@ def record(config: RunConfig) -> dict[str, Any]:
 
 def _of_level(level: DifficultyConfig, config: RunConfig) -> LevelValidity:
     knobs, medium = json.dumps(level.knobs()), json.dumps(config.levels.medium.knobs())
-    return _scripted(knobs, medium, users.reader_of(config.simulator))
+    return _scripted_validity(knobs, medium, users.reader_of(config.simulator))
 
 
 @functools.cache
-def _scripted(knobs: str, medium: str, reader: Reader) -> LevelValidity:
+def _scripted_validity(knobs: str, medium: str, reader: Reader) -> LevelValidity:
     """Return the validity of the scripted user of a level, from its card if there is one."""
     level = json.loads(knobs)
     grouped = RunConfig().algorithm.group_size  # the shipped cards were measured with it
     key = difficulty_cards.scripted_key(level, json.loads(medium), grouped, reader)
     card = difficulty_cards.read(difficulty_cards.SHIPPED / difficulty_cards.file_name(key))
-    section = _kept(level, reader) if card is None else card["validity_held_out"]
+    section = _cached_validity(level, reader) if card is None else card["validity_held_out"]
     return records.of_card(reader.name, section, tuple(requirements.problems(section)))
 
 
-def _kept(level: Mapping[str, Any], reader: Reader) -> Any:
+def _cached_validity(level: Mapping[str, Any], reader: Reader) -> Any:
     """Return the cached validity of a level's users, else measure and cache it."""
     name = f"validity-{difficulty_cards.digest('validity', reader.name, level)}.json"
     make = functools.partial(_measure, DifficultyConfig(**level), reader)
     try:
-        return difficulty_cards.kept(name, make, records.is_measured)
+        return difficulty_cards.read_or_make(name, make, records.is_measured)
     except StorageError:  # cannot be cached; it is measured again next time
         return make()
 
@@ -126,12 +126,12 @@ def keep_admission(
     Raises FolderError, StorageError.
     """
     path = user_folders.cache() / _admission_file(simulator, level)
-    with atomic.storage(path):
+    with atomic.storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_json(path, asdict(validity))
 
 
-def _admitted(simulator: SimulatorConfig, level: DifficultyConfig) -> LevelValidity:
+def _served_validity(simulator: SimulatorConfig, level: DifficultyConfig) -> LevelValidity:
     """Return a served user's cached validity, or one without measures if there is none."""
     with contextlib.suppress(FolderError):
         path = user_folders.cache() / _admission_file(simulator, level)

@@ -12,7 +12,7 @@ from typing import Any
 from harness.config.run import PolicyConfig
 from harness.export import base_model, markdown, sections
 from harness.export.markdown import literal
-from harness.export.measured import Measured
+from harness.export.measured import ExportedResults
 from harness.export.source import Source
 from harness.policy.chat import DATE
 from harness.records import provenance
@@ -27,7 +27,7 @@ EXAMPLE = "It is about my exam. I failed it twice."
 """The user's message in the card's Python example."""
 
 
-def text(source: Source, measured: Measured, merged: bool, folder: Path) -> str:
+def text(source: Source, measured: ExportedResults, merged: bool, folder: Path) -> str:
     """Return the card of the export in `folder`, which must contain all other files already."""
     base = base_model.of(source.config.policy)
     template = folder / "chat_template.jinja"
@@ -71,7 +71,7 @@ def _title(source: Source) -> str:
 
 def _made(source: Source) -> str:
     status, steps = source.status, source.config.trainer.steps
-    by = provenance.named(MadeBy(status.versions, status.git))
+    by = provenance.describe_versions(MadeBy(status.versions, status.git))
     return (
         f"A supporter in conversation, trained by reinforcement learning against a simulated user: "
         f"the weights after step {source.checkpoint.step} of {steps}, by {by}.{_standing(source)}"

@@ -58,7 +58,7 @@ def write(source: Source, merge: bool, target: Path) -> Path:
         where.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{where.parent}: {error.strerror or error}") from error
-    with atomic.storage(where):
+    with atomic.storage_errors(where):
         atomic.write_folder(
             where, lambda scratch: _fill(source, merge, scratch), over_another=False
         )

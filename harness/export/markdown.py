@@ -13,7 +13,7 @@ import yaml
 
 from harness.report.tables import typeset
 from harness.report.tables.typeset import in_markdown
-from harness.utils.safe_text import escaped
+from harness.utils.safe_text import escape_char
 
 FENCE = "```"
 
@@ -42,11 +42,11 @@ def python(lines: Sequence[str]) -> str:
 
 def literal(text: str) -> str:
     r"""Return `text` as a Python literal in ASCII, on one line and without backticks."""
-    plain = "".join(c if c.isprintable() and c.isascii() else escaped(c) for c in _doubled(text))
+    plain = "".join(c if c.isprintable() and c.isascii() else escape_char(c) for c in _double(text))
     return '"' + plain.replace('"', '\\"').replace("`", "\\x60") + '"'
 
 
-def _doubled(text: str) -> str:
+def _double(text: str) -> str:
     return text.replace("\\", "\\\\")
 
 

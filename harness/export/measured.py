@@ -18,7 +18,7 @@ from harness.law.io import difficulty_card
 from harness.law.io.difficulty_card import Cards
 from harness.law.io.discover import RESULTS
 from harness.records import config_file, metric_rows, plain_file, saved_conversations
-from harness.records.saved_conversations import Conversation
+from harness.records.saved_conversations import SavedConversation
 
 DAMAGED = (*difficulty_card.DAMAGED, OSError, HarnessError)
 LAW = "law"
@@ -26,7 +26,7 @@ LAW = "law"
 
 
 @dataclass(frozen=True)
-class Measured:
+class ExportedResults:
     """Results of a run up to the exported step; empty or None if its files lack them."""
 
     row: Mapping[str, Any] = field(default_factory=dict)
@@ -36,11 +36,11 @@ class Measured:
     cards: Cards = field(default_factory=Cards)
     law: Mapping[str, Any] | None = None
     """The run's entry in a law.json of the run or of its sweep."""
-    conversation: Conversation | None = None
+    conversation: SavedConversation | None = None
     """The conversation with the median reward of the last saved step."""
 
 
-def read(source: Source) -> Measured:
+def read(source: Source) -> ExportedResults:
     """Read the results, as far as possible."""
     row: Mapping[str, Any] = {}
     evaluated: Mapping[str, Any] = {}
@@ -49,7 +49,7 @@ def read(source: Source) -> Measured:
             row = one
             evaluated = one if one.get("eval/reward") is not None else evaluated
     levels = config_file.to_dict(source.config)["levels"]
-    return Measured(
+    return ExportedResults(
         row,
         evaluated,
         difficulty_card.read(source.run.path, levels),
@@ -62,7 +62,7 @@ def _rows(path: Path, last: int) -> Iterator[Mapping[str, Any]]:
     """Yield the rows up to step `last`, or up to the first damaged one."""
     with open(path, "rb", opener=plain_file.opener) as file:
         for line in iter(lambda: file.readline(metric_rows.LONGEST_ROW_BYTES + 1), b""):
-            if metric_rows.holds(line) is False or not line.endswith(b"\n"):
+            if metric_rows.checksum_matches(line) is False or not line.endswith(b"\n"):
                 return
             values = json.loads(line)
             if values["step"] > last:
@@ -96,7 +96,7 @@ def _is_of(entry: Mapping[str, Any], source: Source) -> bool:
     return same and config.get("seed") == source.config.seed
 
 
-def conversation(run: Path, step: int) -> Conversation | None:
+def conversation(run: Path, step: int) -> SavedConversation | None:
     """Return the conversation with the median reward in the last saved step up to `step`.
 
     None if there is none.
@@ -105,7 +105,7 @@ def conversation(run: Path, step: int) -> Conversation | None:
         saved = [n for n in saved_conversations.steps(run) if n <= step]
         found = saved_conversations.read(run, saved[-1]).conversations
         earned = sorted(
-            (one for one in found if one.earned is not None), key=lambda one: one.earned or 0.0
+            (one for one in found if one.score is not None), key=lambda one: one.score or 0.0
         )
         return earned[(len(earned) - 1) // 2]
     return None

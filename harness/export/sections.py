@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.config import keys
 from harness.export import markdown
-from harness.export.measured import Measured
+from harness.export.measured import ExportedResults
 from harness.export.source import Source
 from harness.law.reasons import REASONS
 from harness.law.result_parts import Anchors
@@ -36,7 +36,7 @@ OF_AN_EVALUATION = (
 )
 
 
-def results(measured: Measured) -> Iterator[str]:
+def results(measured: ExportedResults) -> Iterator[str]:
     row, evaluated = measured.row, measured.evaluated
     if not row:
         yield "## Results\n\nNo row of the run could be read.\n"
@@ -90,7 +90,7 @@ def _estimate(interval: Any, identified: Any) -> str:
     return told if identified or told == "-" else f"{told}, not identified"
 
 
-def difficulty(source: Source, measured: Measured) -> Iterator[str]:
+def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
     """Yield the section about difficulty: the users' settings and reference policies' rewards."""
     level = source.config.difficulty
     yield f"## Difficulty card\n\nThe level {in_markdown(level.name)}:\n"
@@ -99,7 +99,7 @@ def difficulty(source: Source, measured: Measured) -> Iterator[str]:
     rows = [(key.name, keys.value_at(source.config, key.name)) for key in settings]
     told = [
         *rows,
-        *((wording.plain(k), _told(v)) for k, v in (measured.cards.measures or {}).items()),
+        *((wording.plain(k), _format_value(v)) for k, v in (measured.cards.measures or {}).items()),
     ]
     yield markdown.table(*told, headings=("of the level", "value"))
     anchors = measured.cards.anchors
@@ -113,10 +113,10 @@ def difficulty(source: Source, measured: Measured) -> Iterator[str]:
 
 def _anchors(name: str, of: Anchors) -> tuple[str, ...]:
     reached = (of.random, of.deaf, of.attentive, of.optimum)
-    return ("own level" if name == OWN else name, *map(_told, reached))
+    return ("own level" if name == OWN else name, *map(_format_value, reached))
 
 
-def _told(value: Interval | Bounded | None) -> str:
+def _format_value(value: Interval | Bounded | None) -> str:
     if value is None:
         return "-"
     if value.low is None or value.high is None:
@@ -131,7 +131,7 @@ def measurement(source: Source) -> Iterator[str]:
     yield markdown.table(*((p.name, p.value) for p in pairs), headings=("of H and R", "is"))
 
 
-def example(measured: Measured) -> Iterator[str]:
+def example(measured: ExportedResults) -> Iterator[str]:
     one = measured.conversation
     if one is None:
         return

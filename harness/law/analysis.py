@@ -53,7 +53,7 @@ def each_alone(
     if len(runs) < FEWEST_RUNS:
         return _in_turn(choice, runs)
     chunks = [runs[at : at + CHUNK] for at in range(0, len(runs), CHUNK)]
-    begun = process_pool.begin(pool, partial(_in_turn, choice), chunks)
+    begun = process_pool.submit(pool, partial(_in_turn, choice), chunks)
     return [done for chunk in begun.results() for done in chunk]
 
 

@@ -9,30 +9,30 @@ import numpy as np
 
 from harness.law.compare import random_effects
 from harness.planning import power, search, sizes
-from harness.planning.costs import Hours, Size
-from harness.planning.made_studies import MadeStudies, Power
-from harness.planning.pilot import OWN_USERS, Level
-from harness.planning.search import Planned
-from harness.planning.settings import Asked
-from harness.planning.task import Task
+from harness.planning.costs import Hours, RunSize
+from harness.planning.pilot import OWN_USERS, PilotLevel
+from harness.planning.search import PlannedDesign
+from harness.planning.settings import RequestedLevels
+from harness.planning.simulated_studies import Power, SimulatedStudies
+from harness.planning.task import PlanningTask
 
 SHOWN = (0.5, 1.0, 2.0)
 """Multiples of the stated difference for which the power curve is drawn."""
 
 
 @dataclass(frozen=True)
-class Around:
+class AlternativeDesign:
     """A design to compare with the planned one."""
 
     what: str
     seeds: int
-    size: Size
+    size: RunSize
     power: Power | None
     hours: Hours
 
 
 @dataclass(frozen=True)
-class OwnGap:
+class PilotDifference:
     """The difference of a pair in the pilot, with its 95% interval over seeds."""
 
     later: str
@@ -57,7 +57,9 @@ class CurvePoint:
     high: float
 
 
-def around(task: Task, found: Planned, made: MadeStudies) -> tuple[Around, ...]:
+def alternative_designs(
+    task: PlanningTask, found: PlannedDesign, made: SimulatedStudies
+) -> tuple[AlternativeDesign, ...]:
     """Return designs with half and twice the seeds, up to power.MOST, and with the pilot's size."""
     design, own = found.design, sizes.own_size(task)
     rows = [
@@ -68,7 +70,7 @@ def around(task: Task, found: Planned, made: MadeStudies) -> tuple[Around, ...]:
     ]
     rows = [row for row in rows if row[0] != "twice as many seeds" or row[1] <= power.MOST]
     return tuple(
-        Around(
+        AlternativeDesign(
             what,
             seeds,
             size,
@@ -79,7 +81,7 @@ def around(task: Task, found: Planned, made: MadeStudies) -> tuple[Around, ...]:
     )
 
 
-def own_gaps(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
+def pilot_differences(task: PlanningTask, asked: RequestedLevels) -> tuple[PilotDifference, ...]:
     """Return the differences in the pilot, each with its own Welch interval."""
     gaps, name = [], task.effect.quantity
     users = task.pilot.users_of(name)
@@ -93,7 +95,7 @@ def own_gaps(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
         value = float(samples[0].values.mean() - samples[1].values.mean())
         interval = gap.interval() if gap else None
         gaps.append(
-            OwnGap(
+            PilotDifference(
                 asked.names[later],
                 asked.names[baseline],
                 value,
@@ -106,7 +108,7 @@ def own_gaps(task: Task, asked: Asked) -> tuple[OwnGap, ...]:
     return tuple(gaps)
 
 
-def _of_own_users(levels: Sequence[Level], quantity: str) -> float | None:
+def _of_own_users(levels: Sequence[PilotLevel], quantity: str) -> float | None:
     """Return the mean of the first level minus that of the second; None if either is missing."""
     means = []
     for level in levels:
@@ -117,7 +119,9 @@ def _of_own_users(levels: Sequence[Level], quantity: str) -> float | None:
     return means[0] - means[1]
 
 
-def directions(own: Sequence[OwnGap], asked: Asked) -> dict[tuple[int, int], int]:
+def directions(
+    own: Sequence[PilotDifference], asked: RequestedLevels
+) -> dict[tuple[int, int], int]:
     """Return pair -> sign of its difference, for pairs whose pilot interval excludes 0."""
     place = {name: at for at, name in enumerate(asked.names)}
     return {
@@ -127,17 +131,17 @@ def directions(own: Sequence[OwnGap], asked: Asked) -> dict[tuple[int, int], int
     }
 
 
-def curve(task: Task, found: Planned) -> list[CurvePoint]:
+def power_curve(task: PlanningTask, found: PlannedDesign) -> list[CurvePoint]:
     """Return the power curve at the planned size, by the closed form."""
-    pairs = search.drawn(task, found.design.size)
+    pairs = search.draw_pairs(task, found.design.size)
     assert not isinstance(pairs, str)
     pair = pairs[found.pair]
     most = min(power.MOST, max(12, 3 * found.design.seeds))
     seeds = np.unique(np.linspace(power.FEWEST, most, 40).round())
     points = []
     for multiple in SHOWN:
-        scaled = search.scaled(pair, multiple)
-        each = power.closed(task.rule, scaled, seeds)
+        scaled = search.scale_difference(pair, multiple)
+        each = power.closed_form_power(task.rule, scaled, seeds)
         low, high = np.quantile(each, (0.025, 0.975), axis=0)
         points += [
             CurvePoint(task.effect.value * multiple, int(n), float(p), float(a), float(b))

@@ -19,12 +19,12 @@ from harness.planning import (
     study_file,
     unclear,
 )
-from harness.planning.alternatives import Around, CurvePoint, OwnGap
-from harness.planning.exclusions import EndedEarly, LeftOut
+from harness.planning.alternatives import AlternativeDesign, CurvePoint, PilotDifference
+from harness.planning.exclusions import EndedEarly, ExcludedRun
 from harness.planning.pilot import Pilot
-from harness.planning.search import OutOfReach, Planned
-from harness.planning.settings import EVERY, REPEATS, STEPS, USERS, Asked
-from harness.planning.task import Effect, Rule, Task, check_range
+from harness.planning.search import OutOfReach, PlannedDesign
+from harness.planning.settings import EVERY, REPEATS, STEPS, USERS, RequestedLevels
+from harness.planning.task import DecisionRule, PlanningTask, TargetEffect, check_range
 from harness.study import cost
 
 PILOT_SEEDS = 5
@@ -32,10 +32,10 @@ PILOT_SEEDS = 5
 
 
 @dataclass(frozen=True)
-class Answer:
+class PlanResult:
     """The content of the output of `harness plan`."""
 
-    effect: Effect
+    effect: TargetEffect
     wanted: float
     levels: tuple[str, ...]
     decided_by: str
@@ -47,7 +47,7 @@ class Answer:
     """The reward column that the quantity is measured on."""
     command: str | None
     """The command to paste, for the design or for a pilot; None if no size suffices."""
-    planned: Planned | None = None
+    planned: PlannedDesign | None = None
     eval_every: int | None = None
     conversations: int = 0
     """Conversations per step."""
@@ -58,12 +58,12 @@ class Answer:
     """The smallest difference that power.MOST seeds decide, if no size suffices."""
     kept: Mapping[str, str] = field(default_factory=dict)
     """Key of a design -> the reason why it was not varied."""
-    around: tuple[Around, ...] = ()
-    own: tuple[OwnGap, ...] = ()
+    around: tuple[AlternativeDesign, ...] = ()
+    own: tuple[PilotDifference, ...] = ()
     curve: tuple[CurvePoint, ...] = ()
     study: str | None = None
     """The text of the study file that the command runs, if a link decides."""
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[ExcludedRun, ...] = ()
     """Runs of the pilot that the plan does not use."""
     ended_early: tuple[EndedEarly, ...] = ()
     """Runs of the pilot that trainer.stop_when ended."""
@@ -76,75 +76,75 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Question:
+class PlanRequest:
     """The request to `harness plan`."""
 
     words: tuple[str, ...]
-    effect: Effect
+    effect: TargetEffect
     pilot: Path | None
     power: float
     primary: str | None = None
     """The quantity that will bear most of the error rate of the contrasts."""
 
 
-def answer(question: Question) -> Answer:
+def make_plan(question: PlanRequest) -> PlanResult:
     """Make a plan. Raise ConfigError for an invalid question, DataError for a pilot without a
     finished run.
     """
     typed = settings.typed_keys(question.words)
     if question.pilot is None:
-        asked = settings.asked(question.words)
+        asked = settings.parse_levels(question.words)
         check_range(question.effect, asked.configs[0])
         known = shipped.of(asked.flat)
     else:
-        asked, known = matching.from_pilot(question.pilot, question.words, typed)
+        asked, known = matching.match_pilot(question.pilot, question.words, typed)
         check_range(question.effect, asked.configs[0])
     if known is None:
         why = (
             "the spread over seeds of these settings is not shipped, and no pilot was named: "
             "run one, then plan with --from"
         )
-        return _unknown(question, asked, None, why)
-    return _planned(question, asked, known)
+        return _plan_without_design(question, asked, None, why)
+    return _plan_with_design(question, asked, known)
 
 
-def task_of(question: Question, asked: Asked, pilot: Pilot) -> Task:
+def task_of(question: PlanRequest, asked: RequestedLevels, pilot: Pilot) -> PlanningTask:
     """Return the task of the search."""
     effect = question.effect
     others = tuple(q for q in pilot.tested if q != effect.quantity)
-    rule = Rule(
+    rule = DecisionRule(
         effect.quantity,
         asked.pairs,
         others if effect.is_contrast else (),
         not effect.is_contrast,
         question.primary,
     )
-    return Task(effect, rule, pilot, asked.configs, question.power, asked.typed)
+    return PlanningTask(effect, rule, pilot, asked.configs, question.power, asked.typed)
 
 
-def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
+def _plan_with_design(question: PlanRequest, asked: RequestedLevels, pilot: Pilot) -> PlanResult:
     task = task_of(question, asked, pilot)
-    why, hopeless = unclear.why(task)
-    made = search.made_studies(task)
+    why, hopeless = unclear.why_no_plan(task)
+    made = search.simulated_studies(task)
     found = why or search.plan(task, made)
     if isinstance(found, OutOfReach):
         beyond = unclear.out_of_reach(task, found)
-        reach = replace(_unknown(question, asked, pilot, beyond), command=None)
+        reach = replace(_plan_without_design(question, asked, pilot, beyond), command=None)
         return replace(reach, reach=found.least, pilot_cost=None)
     if isinstance(found, str):
-        unknown = _unknown(question, asked, pilot, found)
+        unknown = _plan_without_design(question, asked, pilot, found)
         return replace(unknown, command=None, pilot_cost=None) if hopeless else unknown
     design = found.design
     every = _every(pilot, design.size.steps)
     held = {STEPS: design.size.steps, USERS: design.size.users, REPEATS: design.size.repeats}
-    words = settings.sized(asked, {EVERY: every, **held} if every else held)
+    words = settings.with_sizes(asked, {EVERY: every, **held} if every else held)
     first = _first_seed(pilot, design.seeds)
-    own = alternatives.own_gaps(task, asked)
+    own = alternatives.pilot_differences(task, asked)
     study = None
     if not question.effect.is_contrast:
         study = study_file.text(task, asked, words, alternatives.directions(own, asked))
     program = "harness sweep" if study is None else f"harness study {study_file.NAME}"
-    return Answer(
+    return PlanResult(
         effect=question.effect,
         wanted=question.power,
         levels=asked.names,
@@ -156,10 +156,10 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
         planned=found,
         eval_every=every,
         conversations=asked.configs[0].trainer.conversations,
-        kept=_kept(task),
-        around=alternatives.around(task, found, made),
+        kept=_fixed_settings(task),
+        around=alternatives.alternative_designs(task, found, made),
         own=own,
-        curve=tuple(alternatives.curve(task, found)),
+        curve=tuple(alternatives.power_curve(task, found)),
         study=study,
         left_out=pilot.left_out,
         ended_early=pilot.ended_early,
@@ -167,7 +167,7 @@ def _planned(question: Question, asked: Asked, pilot: Pilot) -> Answer:
     )
 
 
-def _null_controls(asked: Asked, study: str | None) -> str | None:
+def _null_controls(asked: RequestedLevels, study: str | None) -> str | None:
     """Return the setting that adds null controls; None if it was typed.
 
     Plans do not include them, because they double the cost and are not needed for the decision.
@@ -180,13 +180,15 @@ def _null_controls(asked: Asked, study: str | None) -> str | None:
     return f"the line `{study_file.NULL_CONTROLS}` in {study_file.FILE}"
 
 
-def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) -> Answer:
+def _plan_without_design(
+    question: PlanRequest, asked: RequestedLevels, pilot: Pilot | None, why: str
+) -> PlanResult:
     """Return an answer without a design, with the command for a pilot."""
     first = 1 if pilot is None else _first_seed(pilot, PILOT_SEEDS)
-    rarest = None if pilot is None else unclear.rarest(task_of(question, asked, pilot))
-    words = asked.words if rarest is None else settings.sized(asked, {EVERY: rarest})
+    rarest = None if pilot is None else unclear.pilot_eval_every(task_of(question, asked, pilot))
+    words = asked.words if rarest is None else settings.with_sizes(asked, {EVERY: rarest})
     configs = [config for config in asked.configs for _ in range(PILOT_SEEDS)]
-    return Answer(
+    return PlanResult(
         effect=question.effect,
         wanted=question.power,
         levels=asked.names,
@@ -197,7 +199,7 @@ def _unknown(question: Question, asked: Asked, pilot: Pilot | None, why: str) ->
         command=settings.command("harness sweep", words, first, PILOT_SEEDS),
         why=why,
         pilot_cost=cost.sentence(configs),
-        own=alternatives.own_gaps(task_of(question, asked, pilot), asked) if pilot else (),
+        own=alternatives.pilot_differences(task_of(question, asked, pilot), asked) if pilot else (),
         left_out=pilot.left_out if pilot else (),
         ended_early=pilot.ended_early if pilot else (),
     )
@@ -218,7 +220,7 @@ def _first_seed(pilot: Pilot, seeds: int) -> int:
     return 1 if not used & set(range(1, seeds + 1)) else max(used) + 1
 
 
-def _kept(task: Task) -> dict[str, str]:
+def _fixed_settings(task: PlanningTask) -> dict[str, str]:
     reasons = {
         STEPS: lengths.why_length(task),
         USERS: sizes.why_users(task),
@@ -233,7 +235,7 @@ def _kept(task: Task) -> dict[str, str]:
     return {key: why for key, why in reasons.items() if why is not None}
 
 
-def _any_shorter(task: Task) -> bool:
+def _any_shorter(task: PlanningTask) -> bool:
     return any(
         all(lengths.share_there(task, pair, steps) > 0 for pair in task.rule.pairs)
         for steps in lengths.lengths(task)[1:]

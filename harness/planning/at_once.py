@@ -1,4 +1,4 @@
-"""Apply `task.Rule` to many studies at once, for quantities with unweighted runs.
+"""Apply `task.DecisionRule` to many studies at once, for quantities with unweighted runs.
 
 These are the same tests, vectorised: Welch's for two levels, moderated variances and Holm's
 correction for more, and the paired test over seeds. tests/planning/test_power.py compares both
@@ -16,7 +16,7 @@ from scipy import special
 from harness.law.compare import claims, moderation
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.results import Floats
-from harness.planning.task import Rule
+from harness.planning.task import DecisionRule
 
 Flags = NDArray[np.bool_]
 NEWTON_STEPS = 50
@@ -24,7 +24,7 @@ SMALLEST = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupMoments:
     """Means and variances over seeds, each of shape (studies, levels)."""
 
     mean: Floats
@@ -44,16 +44,16 @@ class Groups:
         return result
 
 
-def groups(values: Floats, counts: Flags) -> Groups:
+def group_moments(values: Floats, counts: Flags) -> GroupMoments:
     """Return means and variances of values of shape (studies, levels, seeds) where `counts`."""
     n = counts.sum(axis=2).astype(float)
     mean = np.where(counts, values, 0.0).sum(axis=2) / np.maximum(n, 1)
     left = np.where(counts, values - mean[:, :, None], 0.0)
     variance: Floats = (left**2).sum(axis=2) / np.maximum(n - 1, 1)
-    return Groups(mean, variance, n)
+    return GroupMoments(mean, variance, n)
 
 
-def decided(rule: Rule, found: Groups, at: int) -> Flags:
+def is_decided(rule: DecisionRule, found: GroupMoments, at: int) -> Flags:
     """Return whether pair number `at` is decided to differ, with the later level higher.
 
     For a paired rule the groups are the differences of each pair.
@@ -72,7 +72,7 @@ def decided(rule: Rule, found: Groups, at: int) -> Flags:
     return said
 
 
-def _of_pairs(found: Groups, at: int) -> tuple[Floats, Floats]:
+def _of_pairs(found: GroupMoments, at: int) -> tuple[Floats, Floats]:
     square = found.variance[:, at] / np.maximum(found.n[:, at], 1)
     tested = found.enough[:, at] & (square > 0)
     return _p(found.mean[:, at], square, found.df[:, at], tested), found.mean[:, at]
@@ -97,7 +97,7 @@ def _holm(p: Floats) -> Floats:
 
 
 def _p_differs(
-    found: Groups, df: Floats, prior: tuple[Floats, Floats], places: tuple[int, int]
+    found: GroupMoments, df: Floats, prior: tuple[Floats, Floats], places: tuple[int, int]
 ) -> Floats:
     """Return claims.p_differs of moderation.Prior.difference for one pair in each study.
 
@@ -124,7 +124,7 @@ def _p_differs(
     return _p(found.mean[:, pair[0]] - found.mean[:, pair[1]], square, free, tested)
 
 
-def _with_prior(rule: Rule, found: Groups) -> Flags:
+def _with_prior(rule: DecisionRule, found: GroupMoments) -> Flags:
     """Return a mask of the levels that are in at least one tested pair."""
     inside = np.zeros(found.n.shape, dtype=bool)
     for pair in map(list, rule.pairs):

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.config.run import RunConfig
 from harness.law.variance.runs import Outcome
-from harness.planning.pilot import Level, Pilot, Spent
+from harness.planning.pilot import Pilot, PilotLevel, RunCost
 from harness.records import plain_file
 from harness.records.run_folder import RunFolder
 from harness.study import cost
@@ -31,7 +31,7 @@ class Hours:
 
 
 @dataclass(frozen=True)
-class Size:
+class RunSize:
     """The size of one run."""
 
     steps: int
@@ -40,7 +40,7 @@ class Size:
     repeats: int
 
 
-def hours(pilot: Pilot, configs: Sequence[RunConfig], size: Size, seeds: int) -> Hours:
+def hours(pilot: Pilot, configs: Sequence[RunConfig], size: RunSize, seeds: int) -> Hours:
     """Return the hours of `seeds` runs of each level."""
     own = [_of_level(level, size) for level in pilot.levels]
     on_gpu = any(config.trainer.gpus for config in configs)
@@ -51,14 +51,14 @@ def hours(pilot: Pilot, configs: Sequence[RunConfig], size: Size, seeds: int) ->
         gpu = seeds * sum(walls) if on_gpu and len(walls) == len(known) else None
         is_cpu = all(level.spent.is_cpu for level in pilot.levels if level.spent is not None)
         return Hours(cpu if is_cpu else None, gpu, f"as {pilot.source} took")
-    rows = [_sized(config, size) for config in configs]
+    rows = [_with_size(config, size) for config in configs]
     total = cost.cpu_hours(rows)
     if total is None:
         return Hours(None, None, "never measured")
     return Hours(seeds * total, None, "as measured on one core")
 
 
-def _of_level(level: Level, size: Size) -> tuple[float, float | None] | None:
+def _of_level(level: PilotLevel, size: RunSize) -> tuple[float, float | None] | None:
     """Return the CPU hours and GPU hours of a run; None if the pilot's cost is not known."""
     spent = level.spent
     if spent is None:
@@ -71,7 +71,7 @@ def _of_level(level: Level, size: Size) -> tuple[float, float | None] | None:
     return own, None if spent.gpu_h is None or not both else spent.gpu_h * own / both
 
 
-def _sized(config: RunConfig, size: Size) -> RunConfig:
+def _with_size(config: RunConfig, size: RunSize) -> RunConfig:
     return replace(
         config,
         trainer=replace(config.trainer, steps=size.steps),
@@ -79,13 +79,15 @@ def _sized(config: RunConfig, size: Size) -> RunConfig:
     )
 
 
-def spent_by(folders: Sequence[Path], outcomes: Sequence[Outcome], gpus: int) -> Spent | None:
+def mean_run_cost(
+    folders: Sequence[Path], outcomes: Sequence[Outcome], gpus: int
+) -> RunCost | None:
     """Return the mean cost of a run by its events; None if they do not contain it."""
     known = [one.spent for one in outcomes if one.spent is not None]
     if not known:
         return None
     walls = [wall for wall in map(_wall_s, folders) if wall is not None] if gpus else []
-    return Spent(
+    return RunCost(
         training_h=float(np.mean([one.training for one in known])) / HOUR,
         evaluating_h=float(np.mean([one.evaluating for one in known])) / HOUR,
         is_cpu=all(one.is_cpu for one in known),

@@ -12,7 +12,7 @@ SHOWN = 5
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class ExcludedRun:
     """A run of the requested levels that the plan does not use."""
 
     run: str
@@ -48,14 +48,17 @@ def ended_early(run: str, record: Any, last_step: int, steps: int) -> EndedEarly
     return EndedEarly(run, str(record.get("rule")), int(record["step"]), last_step, steps)
 
 
-def share_failed(left_out: Sequence[LeftOut], used: Sequence[int]) -> float:
+def share_failed(left_out: Sequence[ExcludedRun], used: Sequence[int]) -> float:
     """Return the largest share of failed runs in a level. `used`: runs used of each level."""
     lost = [sum(one.failed and one.level == at for one in left_out) for at in range(len(used))]
     return max((n / (n + m) for n, m in zip(lost, used, strict=True) if n), default=0.0)
 
 
 def sentences(
-    left_out: Sequence[LeftOut], ended: Sequence[EndedEarly], used: Sequence[int], seeds: int | None
+    left_out: Sequence[ExcludedRun],
+    ended: Sequence[EndedEarly],
+    used: Sequence[int],
+    seeds: int | None,
 ) -> Iterator[str]:
     """Yield sentences on runs left out or ended early, and on the consequences for the plan.
 

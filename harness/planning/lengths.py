@@ -15,9 +15,9 @@ from harness.law.compare import random_effects
 from harness.law.estimate import numbers
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.results import Floats
-from harness.planning.pilot import Level
+from harness.planning.pilot import PilotLevel
 from harness.planning.settings import EVERY, STEPS
-from harness.planning.task import Task
+from harness.planning.task import PlanningTask
 from harness.study import cost
 
 FIXED_LENGTH = ("staged", "reverse")
@@ -29,29 +29,29 @@ ONE_SIDED = 0.80
 """Confidence required for a share."""
 
 
-def longest(task: Task) -> int:
+def longest(task: PlanningTask) -> int:
     """Return the steps of the longest run that is considered: those typed, else the pilot's."""
     typed = STEPS in task.typed
     return task.configs[0].trainer.steps if typed else task.pilot.levels[0].steps
 
 
-def every(task: Task) -> int:
+def eval_interval(task: PlanningTask) -> int:
     """Return the steps between evaluations of the pilot; 0 if it had none."""
     level = task.pilot.levels[0]
     held = level.config.get(EVERY)
     return evaluated_every(level.steps, None if held is None else int(held))
 
 
-def evaluations(task: Task, steps: int) -> int:
+def evaluations(task: PlanningTask, steps: int) -> int:
     """Return the number of evaluations of a run of `steps` steps, at the interval of the pilot."""
-    return cost.evaluations_of(steps, every(task), _at_start(task))
+    return cost.evaluations_of(steps, eval_interval(task), _at_start(task))
 
 
-def _at_start(task: Task) -> bool:
+def _at_start(task: PlanningTask) -> bool:
     return task.configs[0].eval.at_start
 
 
-def rarest(task: Task) -> int | None:
+def largest_eval_every(task: PlanningTask) -> int | None:
     """Return the largest trainer.eval_every that gives the longest run enough evaluations.
 
     None if there is none.
@@ -62,20 +62,20 @@ def rarest(task: Task) -> int | None:
     return max(enough, default=None)
 
 
-def lengths(task: Task) -> list[int]:
+def lengths(task: PlanningTask) -> list[int]:
     """Return the run lengths to consider, in steps, longest first."""
     end = longest(task)
     if why_length(task) is not None:
         return [end]
-    return [end, *sorted((step for step in _held(task) if step < end), reverse=True)]
+    return [end, *sorted((step for step in _evaluated_steps(task) if step < end), reverse=True)]
 
 
-def why_length(task: Task) -> str | None:
+def why_length(task: PlanningTask) -> str | None:
     """Return why the number of steps is kept; None if shorter runs are considered."""
     return "typed" if STEPS in task.typed else why_whole(task)
 
 
-def why_whole(task: Task) -> str | None:
+def why_whole(task: PlanningTask) -> str | None:
     """Return why the pilot has no information on shorter runs; None if it has."""
     if task.effect.quantity in ("ceiling", "a"):
         return "the law is judged over whole runs"
@@ -93,32 +93,32 @@ def why_whole(task: Task) -> str | None:
     return None
 
 
-def _held(task: Task) -> list[int]:
+def _evaluated_steps(task: PlanningTask) -> list[int]:
     return sorted(task.pilot.levels[0].values.get(task.effect.quantity, {}))
 
 
-def seen_at(task: Task, steps: int) -> int:
+def seen_at(task: PlanningTask, steps: int) -> int:
     """Return the step of the pilot's runs that stands for the end of a run of `steps` steps."""
     end = task.pilot.levels[0].steps
-    held = _held(task)
+    held = _evaluated_steps(task)
     if steps >= end or not held:
         return end
     return max((step for step in held if step <= steps), default=held[0])
 
 
-def share_there(task: Task, pair: tuple[int, int], steps: int) -> float:
+def share_there(task: PlanningTask, pair: tuple[int, int], steps: int) -> float:
     """Return the share of a pair's difference assumed at the end of a run of `steps` steps."""
     later, baseline = (task.pilot.levels[place] for place in pair)
     at = seen_at(task, steps)
     return share_at(later, baseline, task.effect.quantity, at, task.rule.paired)
 
 
-def why_not_shown(task: Task) -> str | None:
+def why_not_shown(task: PlanningTask) -> str | None:
     """Return why the pilot has no information on the typed length and eval_every, or None."""
     steps, level, config = longest(task), task.pilot.levels[0], task.configs[0]
     if steps > level.steps:
         return f"the runs known have {level.steps} steps: what {steps} bring was not measured"
-    own = every(task)
+    own = eval_interval(task)
     if EVERY in task.typed and config.trainer.evaluated_every != own:
         return (
             f"the runs known were evaluated every {own} steps: what {_typed_every(task)} shows was "
@@ -130,15 +130,15 @@ def why_not_shown(task: Task) -> str | None:
     return None
 
 
-def why_too_few(task: Task) -> str | None:
+def why_too_few(task: PlanningTask) -> str | None:
     """Return why a run of the typed steps cannot be judged; None if it can."""
     steps, config = longest(task), task.configs[0]
     typed = EVERY in task.typed
-    between = config.trainer.evaluated_every if typed else every(task)
+    between = config.trainer.evaluated_every if typed else eval_interval(task)
     own = cost.evaluations_of(steps, between, _at_start(task))
     if STEPS not in task.typed or own >= FEWEST_POINTS:
         return None
-    enough = rarest(task)
+    enough = largest_eval_every(task)
     more = (
         f"take more steps than {steps}"
         if enough is None
@@ -151,11 +151,13 @@ def why_too_few(task: Task) -> str | None:
     return f"it takes {FEWEST_POINTS} evaluations of a run, and {has}: {more}"
 
 
-def _typed_every(task: Task) -> str:
+def _typed_every(task: PlanningTask) -> str:
     return f"{EVERY}={json.dumps(task.configs[0].trainer.eval_every)}"
 
 
-def share_at(later: Level, baseline: Level, quantity: str, step: int, paired: bool) -> float:
+def share_at(
+    later: PilotLevel, baseline: PilotLevel, quantity: str, step: int, paired: bool
+) -> float:
     """Return the share of the whole difference assumed at `step`, in [0, 1].
 
     It is the lower limit of the share's one-sided 80% interval (Fieller's, over seeds), and 0 if
@@ -181,7 +183,7 @@ def share_at(later: Level, baseline: Level, quantity: str, step: int, paired: bo
     return least
 
 
-def _by_seed(later: Level, baseline: Level, of: list[Floats]) -> Floats:
+def _by_seed(later: PilotLevel, baseline: PilotLevel, of: list[Floats]) -> Floats:
     other = dict(zip(baseline.seeds, of[1], strict=True))
     gaps = [
         value - other[seed] for seed, value in zip(later.seeds, of[0], strict=True) if seed in other

@@ -15,7 +15,7 @@ from harness.law.compare.quantities import CONTRASTED, QUANTITIES, REWARD
 from harness.law.compare.replicates import COMMON
 from harness.law.io.columns import EVALUATION as HELD_OUT
 from harness.law.results import Floats
-from harness.planning.exclusions import EndedEarly, LeftOut
+from harness.planning.exclusions import EndedEarly, ExcludedRun
 from harness.records.study_file import EVALUATION
 
 OWN_USERS = "each level's own users"
@@ -24,7 +24,7 @@ BySeed = tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
-class Spent:
+class RunCost:
     """The mean cost of a run, in hours of one worker."""
 
     training_h: float
@@ -35,7 +35,7 @@ class Spent:
 
 
 @dataclass(frozen=True)
-class Level:
+class PilotLevel:
     """The finished runs of one level, which differ only in the seed."""
 
     config: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Level:
     per_conversation: float | None = None
     """The part of `per_user` that decreases with eval.repeats, for one conversation; None with one
     repeat."""
-    spent: Spent | None = None
+    spent: RunCost | None = None
     of_own_users: Mapping[str, BySeed] = field(default_factory=dict)
     """Quantity that is a reward -> its value at the end on the level's own held-out users; empty
     for shipped levels."""
@@ -94,7 +94,7 @@ class Pilot:
 
     source: str
     """The origin of the numbers."""
-    levels: tuple[Level, ...]
+    levels: tuple[PilotLevel, ...]
     column: str | None
     """The reward column that the levels are compared on; None if they share none."""
     tested: tuple[str, ...]
@@ -102,7 +102,7 @@ class Pilot:
     rate."""
     why_not: Mapping[str, str] = field(default_factory=dict)
     """Quantity -> the reason why it cannot be compared between these levels."""
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[ExcludedRun, ...] = ()
     """Runs of these levels that are not used."""
     ended_early: tuple[EndedEarly, ...] = ()
     """Used runs that trainer.stop_when ended."""
@@ -131,14 +131,14 @@ class Pilot:
         return min((len(level.seeds) for level in self.levels), default=0)
 
 
-def to_json(level: Level) -> dict[str, Any]:
+def to_json(level: PilotLevel) -> dict[str, Any]:
     return asdict(level)
 
 
-def from_json(held: Mapping[str, Any]) -> Level:
+def from_json(held: Mapping[str, Any]) -> PilotLevel:
     """Parse the output of `to_json`, in which steps have become strings."""
     spent = held["spent"]
-    return Level(
+    return PilotLevel(
         config=held["config"],
         seeds=tuple(held["seeds"]),
         values={
@@ -149,6 +149,6 @@ def from_json(held: Mapping[str, Any]) -> Level:
         evaluations=tuple(held["evaluations"]),
         per_user=held["per_user"],
         per_conversation=held["per_conversation"],
-        spent=Spent(**spent) if spent else None,
+        spent=RunCost(**spent) if spent else None,
         of_own_users={q: tuple(v) for q, v in held.get("of_own_users", {}).items()},
     )

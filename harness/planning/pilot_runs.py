@@ -25,7 +25,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Unusable:
+class UnusableRun:
     """A run that a plan cannot use."""
 
     run: str
@@ -36,7 +36,7 @@ class Unusable:
     failed: bool = False
 
 
-def below(path: Path) -> tuple[list[Candidate], list[Unusable]]:
+def find_runs(path: Path) -> tuple[list[Candidate], list[UnusableRun]]:
     """Return the finished runs at or below `path`, and the other runs with reasons."""
     usable, others = [], []
     for run in discover.discover([path]).runs:
@@ -51,7 +51,7 @@ def below(path: Path) -> tuple[list[Candidate], list[Unusable]]:
             usable.append(Candidate(run.folder, config, who.seed))
         else:
             why = why or "no folder of a run"
-            others.append(Unusable(run.run, why, config, who.ours, who.status == FAILED))
+            others.append(UnusableRun(run.run, why, config, who.ours, who.status == FAILED))
     return usable, others
 
 

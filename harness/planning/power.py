@@ -2,7 +2,7 @@
 
 It is that of Welch's test at the strictest step of Holm's correction, by the shifted t of
 claims.seeds_needed. With few seeds it is up to five points too high, so simulated studies determine
-the final number of seeds (`made_studies`).
+the final number of seeds (`simulated_studies`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from scipy import special
 
 from harness.law.compare import claims
 from harness.law.results import Floats
-from harness.planning.task import Rule
+from harness.planning.task import DecisionRule
 
 FEWEST, MOST = 3, 200
 """Range of the seeds per level of a plan. Two seeds can be tested, but with an interval five times
@@ -23,7 +23,7 @@ wider than their spread."""
 
 
 @dataclass(frozen=True)
-class Drawn:
+class PairDraws:
     """One pair in one design: its difference, and draws of the variances of all levels."""
 
     at: int
@@ -31,13 +31,13 @@ class Drawn:
     difference: float
     variances: tuple[Floats, ...]
     """Draws of the variance of each level, or of each pair for a paired rule, shape (DRAWS,)."""
-    telling: tuple[float, ...]
+    known_shares: tuple[float, ...]
     """Share of the runs of each level that have the quantity."""
     least: float = 0.0
     """Variance of a run by its own interval, a lower limit for weighted runs."""
 
 
-def closed(rule: Rule, pair: Drawn, seeds: Floats) -> Floats:
+def closed_form_power(rule: DecisionRule, pair: PairDraws, seeds: Floats) -> Floats:
     """Return the power for each draw and each number of seeds, shape (DRAWS, len(seeds))."""
     if rule.paired:
         places: tuple[int, ...] = (pair.at,)
@@ -45,7 +45,7 @@ def closed(rule: Rule, pair: Drawn, seeds: Floats) -> Floats:
         places = rule.pairs[pair.at]
     terms, squares = [], []
     for place in places:
-        n = np.maximum(seeds * pair.telling[place], 2.0)
+        n = np.maximum(seeds * pair.known_shares[place], 2.0)
         term = np.maximum(pair.variances[place], pair.least)[:, None] / n[None, :]
         terms.append(term)
         squares.append(term**2 / (n - 1)[None, :])
@@ -56,7 +56,7 @@ def closed(rule: Rule, pair: Drawn, seeds: Floats) -> Floats:
     return result
 
 
-def size(rule: Rule, pair: Drawn, wanted: float) -> int | None:
+def size(rule: DecisionRule, pair: PairDraws, wanted: float) -> int | None:
     """Return the smallest number of seeds with mean power `wanted`; None beyond MOST."""
     low, high = FEWEST, MOST
     if _mean(rule, pair, high) < wanted:
@@ -70,7 +70,7 @@ def size(rule: Rule, pair: Drawn, wanted: float) -> int | None:
     return high
 
 
-def size_of_all(rule: Rule, pairs: Sequence[Drawn], wanted: float) -> int | None:
+def size_of_all(rule: DecisionRule, pairs: Sequence[PairDraws], wanted: float) -> int | None:
     """Return the smallest number of seeds with that power for every pair; None beyond MOST."""
     most = 0
     for pair in sorted(pairs, key=_difficulty, reverse=True):
@@ -83,22 +83,22 @@ def size_of_all(rule: Rule, pairs: Sequence[Drawn], wanted: float) -> int | None
     return most
 
 
-def _difficulty(pair: Drawn) -> float:
+def _difficulty(pair: PairDraws) -> float:
     """Return a sort key that grows with the seeds that the pair needs."""
     return sum(float(of.mean()) for of in pair.variances) / max(pair.difference, 1e-12) ** 2
 
 
-def _mean(rule: Rule, pair: Drawn, seeds: int) -> float:
-    return float(closed(rule, pair, np.array([float(seeds)])).mean())
+def _mean(rule: DecisionRule, pair: PairDraws, seeds: int) -> float:
+    return float(closed_form_power(rule, pair, np.array([float(seeds)])).mean())
 
 
-def sizes(rule: Rule, pair: Drawn, wanted: float) -> tuple[int | None, int | None]:
+def sizes(rule: DecisionRule, pair: PairDraws, wanted: float) -> tuple[int | None, int | None]:
     """Return the 2.5% and 97.5% quantiles, over the draws of the spread, of the seeds needed.
 
     An end is None beyond MOST.
     """
     every = np.arange(FEWEST, MOST + 1, dtype=float)
-    enough = closed(rule, pair, every) >= wanted
+    enough = closed_form_power(rule, pair, every) >= wanted
     needed = np.where(enough.any(axis=1), every[enough.argmax(axis=1)], np.inf)
     low, high = np.quantile(needed, (0.025, 0.975), method="inverted_cdf")
     return tuple(int(end) if np.isfinite(end) else None for end in (low, high))  # type: ignore[return-value]

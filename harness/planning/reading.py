@@ -23,8 +23,8 @@ from harness.law.settings import setting
 from harness.law.variance import components, parts, runs
 from harness.law.variance.runs import Outcome
 from harness.planning import costs, exclusions
-from harness.planning.exclusions import SHOWN, EndedEarly, LeftOut
-from harness.planning.pilot import Level, Pilot
+from harness.planning.exclusions import SHOWN, EndedEarly, ExcludedRun
+from harness.planning.pilot import Pilot, PilotLevel
 from harness.planning.pilot_runs import Candidate
 from harness.planning.task import EFFECTS
 from harness.records.outcomes import OWN
@@ -68,7 +68,7 @@ def of_members(
     grouping = groups.group(members, pool_unlike=False).groups
     by_level = _sides(pairs.sides(grouping, members), names)
     sides = [side for side in by_level if side is not None]
-    tested, why_not = _tested(
+    tested, why_not = _testable_quantities(
         contrasts.contrasted(grouping, members, DEFAULT_MARGINS, pool_unlike=False)
     )
     column = scales.column_for(sides) if sides else None
@@ -87,9 +87,9 @@ def of_members(
 
 def _left_out(
     names: Sequence[Sequence[str]], inside: Set[str], others: Mapping[str, str]
-) -> tuple[LeftOut, ...]:
+) -> tuple[ExcludedRun, ...]:
     return tuple(
-        LeftOut(run, others.get(run, UNLIKE), at)
+        ExcludedRun(run, others.get(run, UNLIKE), at)
         for at, level in enumerate(names)
         for run in level
         if run not in inside
@@ -115,7 +115,7 @@ def _sides(sides: Sequence[Side], names: Sequence[Sequence[str]]) -> list[Side |
     return [next((by_run[run] for run in level if run in by_run), None) for level in names]
 
 
-def _tested(every: Sequence[Any]) -> tuple[tuple[str, ...], dict[str, str]]:
+def _testable_quantities(every: Sequence[Any]) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the quantities that a contrast could test, and the reasons for the others."""
     found = [contrast for group in every for contrast in group.contrasts]
     tested = {contrast.quantity for contrast in found if contrast.p is not None}
@@ -133,9 +133,9 @@ def _level(
     column: str | None,
     within: Footing | None,
     outcomes: Mapping[str, Outcome],
-) -> Level:
+) -> PilotLevel:
     if side is None:
-        return Level(config, (), {})
+        return PilotLevel(config, (), {})
     members = side.members
     evaluated = _evaluations(members, column)
     steps = int(config["trainer.steps"])
@@ -155,9 +155,9 @@ def _level(
     mine = [outcomes[m.result.run] for m in members if m.result.run in outcomes]
     per_user, per_conversation = _of_users(mine)
     seeds = tuple(int(member.identity.seed or 0) for member in members)
-    return Level(
+    return PilotLevel(
         config, seeds, values, errors, evaluated, per_user, per_conversation,
-        costs.spent_by([Path(m.result.run) for m in members], mine, _gpus(config)),
+        costs.mean_run_cost([Path(m.result.run) for m in members], mine, _gpus(config)),
         {name: _on(EVALUATION, name, members) for name in OF_OWN_USERS},
     )  # fmt: skip
 
@@ -202,7 +202,7 @@ def _outcomes(folders: Sequence[Path], column: str | None) -> dict[str, Outcome]
 
 
 def _of_users(level: Sequence[Outcome]) -> tuple[float | None, float | None]:
-    """Return Level.per_user and Level.per_conversation."""
+    """Return PilotLevel.per_user and PilotLevel.per_conversation."""
     table = parts.outcome_table(level)
     if table is None:
         return None, None
@@ -214,7 +214,7 @@ def _of_users(level: Sequence[Outcome]) -> tuple[float | None, float | None]:
     return crossed + rest / repeats, rest
 
 
-def differ(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+def differing_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the keys in which two settings differ."""
     return sorted(k for k in one.keys() | other.keys() if _text(one.get(k)) != _text(other.get(k)))
 

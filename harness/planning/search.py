@@ -10,12 +10,12 @@ import numpy as np
 from harness.law.compare.random_effects import RUN_95
 from harness.law.results import Floats
 from harness.planning import costs, lengths, power, sizes, spread
-from harness.planning.costs import Hours, Size
-from harness.planning.made_studies import MadeStudies, Power
+from harness.planning.costs import Hours, RunSize
 from harness.planning.pilot import Pilot
-from harness.planning.power import Drawn
-from harness.planning.spread import Spreads
-from harness.planning.task import Task
+from harness.planning.power import PairDraws
+from harness.planning.simulated_studies import Power, SimulatedStudies
+from harness.planning.spread import SeedSpreads
+from harness.planning.task import PlanningTask
 
 BEYOND = 100.0
 """Largest difference that is searched. No quantity reaches it."""
@@ -29,14 +29,14 @@ class Design:
     """The sizes of a study and what they cost."""
 
     seeds: int
-    size: Size
+    size: RunSize
     hours: Hours
     there: float
     """Share of the stated difference that is assumed at the last step."""
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedDesign:
     """The chosen design, its power, and the uncertainty of its number of seeds."""
 
     design: Design
@@ -57,12 +57,14 @@ class OutOfReach:
     """The smallest difference that power.MOST seeds decide; None if there is none."""
 
 
-def shares_there(task: Task, steps: int) -> list[float]:
+def shares_there(task: PlanningTask, steps: int) -> list[float]:
     """Return the share of each pair's difference that is assumed at the end of `steps` steps."""
     return [lengths.share_there(task, pair, steps) for pair in task.rule.pairs]
 
 
-def drawn(task: Task, size: Size, there: Sequence[float] | None = None) -> list[Drawn] | str:
+def draw_pairs(
+    task: PlanningTask, size: RunSize, there: Sequence[float] | None = None
+) -> list[PairDraws] | str:
     """Return each pair of levels in a design of that size, or the reason if too little is known.
 
     `there`: shares_there of its steps, if already computed.
@@ -72,16 +74,16 @@ def drawn(task: Task, size: Size, there: Sequence[float] | None = None) -> list[
     if isinstance(spreads, str):
         return spreads
     middle = float(np.mean([mean_of(pilot, place, quantity) for place in range(len(pilot.levels))]))
-    telling = tuple(one.telling for one in spreads.each)
+    known_shares = tuple(one.known_share for one in spreads.each)
     own = [float(np.median(halves)) / RUN_95 for halves in errors_of(task)]
     least = float(np.mean(np.square(own))) if own else 0.0
     effect = task.effect.absolute(middle)
     return [
-        Drawn(
+        PairDraws(
             at,
             effect * share,
-            spreads.drawn((at,) if task.rule.paired else pair),
-            telling,
+            spreads.draw((at,) if task.rule.paired else pair),
+            known_shares,
             least,
         )
         for at, (pair, share) in enumerate(
@@ -96,22 +98,22 @@ def mean_of(pilot: Pilot, place: int, quantity: str) -> float:
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
-def _spreads(task: Task, size: Size) -> Spreads | str:
+def _spreads(task: PlanningTask, size: RunSize) -> SeedSpreads | str:
     quantity, met = task.effect.quantity, (size.users, size.repeats)
     step = lengths.seen_at(task, size.steps)
     if task.rule.paired:
         spreads = spread.of_pairs(task.pilot, task.rule.pairs, quantity, step, met)
     else:
         spreads = spread.of_levels(task.pilot, quantity, step, met)
-    return replace(spreads, known=task.known) if isinstance(spreads, Spreads) else spreads
+    return replace(spreads, known=task.known) if isinstance(spreads, SeedSpreads) else spreads
 
 
-def scaled(pair: Drawn, by: float) -> Drawn:
+def scale_difference(pair: PairDraws, by: float) -> PairDraws:
     """Return the pair with its difference multiplied by `by`."""
     return replace(pair, difference=by * pair.difference)
 
 
-def cheapest(task: Task) -> Design | OutOfReach | str:
+def cheapest(task: PlanningTask) -> Design | OutOfReach | str:
     """Return the cheapest design by the closed form, or the reason why there is none."""
     best: Design | None = None
     shares: dict[int, list[float]] = {}
@@ -120,7 +122,7 @@ def cheapest(task: Task) -> Design | OutOfReach | str:
         shares[size.steps] = there
         if best is not None and not all(there):
             continue
-        pairs = drawn(task, size, there)
+        pairs = draw_pairs(task, size, there)
         if isinstance(pairs, str):
             return pairs
         if best is not None and _cannot_beat(best, task, size):
@@ -136,9 +138,9 @@ def cheapest(task: Task) -> Design | OutOfReach | str:
     return best
 
 
-def _least(task: Task, size: Size) -> float | None:
+def _least(task: PlanningTask, size: RunSize) -> float | None:
     """Find the smallest difference that power.MOST seeds decide, by bisection to 1%."""
-    pairs = drawn(task, size)
+    pairs = draw_pairs(task, size)
     assert not isinstance(pairs, str)
     low, high = 1.0, 1.0
     while not all(_reaches(task, pair, high) for pair in pairs):
@@ -153,11 +155,11 @@ def _least(task: Task, size: Size) -> float | None:
     return task.effect.value * high
 
 
-def _reaches(task: Task, pair: Drawn, by: float) -> bool:
-    return _closed_power(task, scaled(pair, by), power.MOST) >= task.wanted
+def _reaches(task: PlanningTask, pair: PairDraws, by: float) -> bool:
+    return _closed_power(task, scale_difference(pair, by), power.MOST) >= task.wanted
 
 
-def _cannot_beat(best: Design, task: Task, size: Size) -> bool:
+def _cannot_beat(best: Design, task: PlanningTask, size: RunSize) -> bool:
     most = _worth(best.hours)
     return most is not None and (_worth(hours(task, size, power.FEWEST)) or 0.0) >= most
 
@@ -173,35 +175,35 @@ def _worth(hours: Hours) -> float | None:
     return hours.gpu if hours.gpu is not None else hours.cpu
 
 
-def hours(task: Task, size: Size, seeds: int) -> Hours:
+def hours(task: PlanningTask, size: RunSize, seeds: int) -> Hours:
     """Return the hours of all runs of a design."""
     return costs.hours(task.pilot, task.configs, size, seeds)
 
 
-def made_studies(task: Task, studies: int | None = None) -> MadeStudies:
+def simulated_studies(task: PlanningTask, studies: int | None = None) -> SimulatedStudies:
     """Return the simulated studies that determine the seeds of a design."""
-    return MadeStudies(task.rule, len(task.pilot.levels), errors_of(task), studies)
+    return SimulatedStudies(task.rule, len(task.pilot.levels), errors_of(task), studies)
 
 
-def plan(task: Task, made: MadeStudies) -> Planned | OutOfReach | str:
+def plan(task: PlanningTask, made: SimulatedStudies) -> PlannedDesign | OutOfReach | str:
     """Return the cheapest design, with seeds determined by simulated studies, or the reason why
     there is none.
     """
     found = cheapest(task)
     if not isinstance(found, Design):
         return found
-    pairs = drawn(task, found.size)
+    pairs = draw_pairs(task, found.size)
     assert not isinstance(pairs, str)
     hardest = min(pairs, key=lambda pair: _closed_power(task, pair, found.seeds))
-    seeds, reached = made.settled(hardest, found.seeds, task.wanted)
+    seeds, reached = made.smallest_seeds(hardest, found.seeds, task.wanted)
     if seeds is None:
         return OutOfReach(_least(task, found.size))
     design = replace(found, seeds=seeds, hours=hours(task, found.size, seeds))
     low, high = power.sizes(task.rule, hardest, task.wanted)
-    return Planned(design, reached, hardest.at, low, high)
+    return PlannedDesign(design, reached, hardest.at, low, high)
 
 
-def errors_of(task: Task) -> list[Floats]:
+def errors_of(task: PlanningTask) -> list[Floats]:
     """Return the half-widths of the runs' own intervals by level; empty if runs are unweighted."""
     quantity = task.effect.quantity
     held = [level.errors.get(quantity) for level in task.pilot.levels]
@@ -209,13 +211,13 @@ def errors_of(task: Task) -> list[Floats]:
     return own if all(len(one) for one in own) else []
 
 
-def _closed_power(task: Task, pair: Drawn, seeds: int) -> float:
-    return float(power.closed(task.rule, pair, np.array([float(seeds)])).mean())
+def _closed_power(task: PlanningTask, pair: PairDraws, seeds: int) -> float:
+    return float(power.closed_form_power(task.rule, pair, np.array([float(seeds)])).mean())
 
 
-def power_at(task: Task, made: MadeStudies, size: Size, seeds: int) -> Power | None:
+def power_at(task: PlanningTask, made: SimulatedStudies, size: RunSize, seeds: int) -> Power | None:
     """Return the power for the hardest pair; None if too little is known."""
-    pairs = drawn(task, size)
+    pairs = draw_pairs(task, size)
     if isinstance(pairs, str):
         return None
     hardest = min(pairs, key=lambda pair: _closed_power(task, pair, seeds))

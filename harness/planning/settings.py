@@ -37,7 +37,7 @@ NEUTRAL = (
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedLevels:
     """The requested levels."""
 
     words: tuple[str, ...]
@@ -62,7 +62,7 @@ def flat(config: RunConfig) -> dict[str, Any]:
     return groups.flat(json.loads(json.dumps(config_file.to_dict(config))))
 
 
-def asked(typed: Sequence[str], base: Sequence[str] = ()) -> Asked:
+def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLevels:
     """Return the levels that `typed` defines on top of `base`. Raise ConfigError below two."""
     own = typed_keys(typed)
     words = (*base, *typed)
@@ -84,7 +84,7 @@ def asked(typed: Sequence[str], base: Sequence[str] = ()) -> Asked:
         if sum(a != b for a, b in zip(values[later], values[baseline], strict=True)) == 1
     ]
     configs = tuple(point.config for point in plan.points)
-    return Asked(words, own, axes, tuple(names), configs, tuple(apart))
+    return RequestedLevels(words, own, axes, tuple(names), configs, tuple(apart))
 
 
 def typed_keys(words: Sequence[str]) -> frozenset[str]:
@@ -100,7 +100,7 @@ def typed_keys(words: Sequence[str]) -> frozenset[str]:
     return found
 
 
-def unlike(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+def differing_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the keys in which two settings differ, except those of a design and NEUTRAL ones."""
     apart = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
     return [key for key in apart if key not in (*SIZES, *NEUTRAL)]
@@ -120,7 +120,7 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
     ]
     made, known = flat(planner.point(named).config), keys.keys()
     single = [
-        f"{key}={_written(value)}"
+        f"{key}={_format_value(value)}"
         for key, value in config.items()
         if made.get(key) != value
         and key not in typed
@@ -132,24 +132,24 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
     return [*named, *single]
 
 
-def _written(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return f"[{','.join(map(_written, value))}]"
+        return f"[{','.join(map(_format_value, value))}]"
     if isinstance(value, str) and not value.replace("_", "").replace("-", "").isalnum():
         return "'" + value.replace("'", r"\'") + "'"
     return str(value)
 
 
-def swept_words(asked: Asked) -> list[str]:
+def swept_words(asked: RequestedLevels) -> list[str]:
     """Return the overrides in which the levels differ."""
     return [word for word in asked.words if word.split("=")[0].lstrip("+") in asked.axes]
 
 
-def sized(asked: Asked, sizes: Mapping[str, int]) -> list[str]:
+def with_sizes(asked: RequestedLevels, sizes: Mapping[str, int]) -> list[str]:
     """Return the overrides, updated by the sizes of a design that differ."""
     made = asked.flat[0]
     other = {key: size for key, size in sizes.items() if made.get(key) != size}

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.compose import planner
 from harness.planning import pilot, settings
-from harness.planning.pilot import Level, Pilot
+from harness.planning.pilot import Pilot, PilotLevel
 
 FILE = Path(__file__).parent / "spreads.json"
 """Written by `python -m benchmarks.plan ship PATH...`."""
@@ -20,7 +20,7 @@ FILE = Path(__file__).parent / "spreads.json"
 def of(asked: Sequence[Mapping[str, Any]]) -> Pilot | None:
     """Return the measured levels with these settings; None if one of them was not measured."""
     for rung in rungs().values():
-        found = [like(rung["levels"], config) for config in asked]
+        found = [find_level(rung["levels"], config) for config in asked]
         if all(level is not None for level in found):
             return Pilot(
                 source=rung["source"],
@@ -41,11 +41,11 @@ def rungs() -> Mapping[str, Mapping[str, Any]]:
     }
 
 
-def like(levels: Sequence[Level], config: Mapping[str, Any]) -> Level | None:
+def find_level(levels: Sequence[PilotLevel], config: Mapping[str, Any]) -> PilotLevel | None:
     """Return the level with these settings, or None.
 
     Keys added since it was measured get their defaults.
     """
     defaults = settings.flat(planner.point([]).config)
     known = (replace(one, config={**defaults, **one.config}) for one in levels)
-    return next((one for one in known if not settings.unlike(one.config, config)), None)
+    return next((one for one in known if not settings.differing_settings(one.config, config)), None)

@@ -9,26 +9,26 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.planning import exclusions, power, study_file
-from harness.planning.alternatives import Around, OwnGap
-from harness.planning.answer import Answer
+from harness.planning.alternatives import AlternativeDesign, PilotDifference
+from harness.planning.answer import PlanResult
 from harness.planning.costs import Hours
-from harness.planning.made_studies import Power
 from harness.planning.pilot import OWN_USERS
-from harness.planning.search import Planned
+from harness.planning.search import PlannedDesign
+from harness.planning.simulated_studies import Power
 from harness.report.tables.grid import grid
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text
 
 
-def show(answer: Answer, console: Console, out: Path | None = None) -> None:
+def show(answer: PlanResult, console: Console, out: Path | None = None) -> None:
     """Print the answer, the command, the table and the assumptions.
 
     `out`: the folder that the study file was written to.
     """
     planned = answer.planned
     if planned is None:
-        for line in _unknown(answer):
+        for line in _show_no_plan(answer):
             console.print(text(line, "bold"), soft_wrap=True)
         for line in (*_of_pilot(answer), *_gaps(answer)):
             console.print(text(line, "dim"), soft_wrap=True)
@@ -45,7 +45,7 @@ def show(answer: Answer, console: Console, out: Path | None = None) -> None:
         console.print(text(line, "dim"), soft_wrap=True)
 
 
-def _unknown(answer: Answer) -> Iterator[str]:
+def _show_no_plan(answer: PlanResult) -> Iterator[str]:
     between = " and ".join(answer.levels)
     out = answer.reach is not None
     what = "out of reach:" if out else "not known: what decides"
@@ -61,12 +61,12 @@ def _unknown(answer: Answer) -> Iterator[str]:
     yield f"{answer.pilot_cost}"
 
 
-def _seeds(answer: Answer) -> str:
+def _seeds(answer: PlanResult) -> str:
     counts = sorted(set(answer.pilot_seeds))
     return " to ".join(str(n) for n in {counts[0]: 0, counts[-1]: 0}) + " seeds a level"
 
 
-def _sentence(answer: Answer, planned: Planned) -> str:
+def _sentence(answer: PlanResult, planned: PlannedDesign) -> str:
     design, size = planned.design, planned.design.size
     seeds = f"{plural(design.seeds, 'seed')} a level [{_ends(planned)}]"
     held = f"{plural(size.users, 'user')} x {plural(size.repeats, 'repeat')}"
@@ -77,7 +77,7 @@ def _sentence(answer: Answer, planned: Planned) -> str:
     )
 
 
-def _ends(planned: Planned) -> str:
+def _ends(planned: PlannedDesign) -> str:
     low, high = planned.seeds_low, planned.seeds_high
     beyond = f"over {power.MOST}"
     return f"{beyond if low is None else low}, {beyond if high is None else high}"
@@ -88,15 +88,15 @@ def _power(value: Power | None) -> str:
 
 
 def _hours(hours: Hours) -> str:
-    cpu = "CPU hours not known" if hours.cpu is None else f"{_shown(hours.cpu)} CPU hours"
-    return cpu if hours.gpu is None else f"{_shown(hours.gpu)} GPU hours, {cpu}"
+    cpu = "CPU hours not known" if hours.cpu is None else f"{_format_hours(hours.cpu)} CPU hours"
+    return cpu if hours.gpu is None else f"{_format_hours(hours.gpu)} GPU hours, {cpu}"
 
 
-def _shown(hours: float) -> str:
+def _format_hours(hours: float) -> str:
     return f"{hours:.1f}" if hours >= 1 else f"{hours:.2g}"
 
 
-def _command(answer: Answer, out: Path | None) -> Iterator[str]:
+def _command(answer: PlanResult, out: Path | None) -> Iterator[str]:
     if answer.study is not None and answer.command is not None and out is not None:
         yield study_file.command(out, answer.command)
         return
@@ -107,20 +107,20 @@ def _command(answer: Answer, out: Path | None) -> Iterator[str]:
     yield f"{answer.command}"
 
 
-def _of_pilot(answer: Answer) -> Iterator[str]:
+def _of_pilot(answer: PlanResult) -> Iterator[str]:
     """Yield lines on pilot runs that were left out or ended early."""
     seeds = answer.planned.design.seeds if answer.planned else None
     yield from exclusions.sentences(answer.left_out, answer.ended_early, answer.pilot_seeds, seeds)
 
 
-def _table(answer: Answer) -> Table:
+def _table(answer: PlanResult) -> Table:
     table = grid("", "seeds", "steps", "users x repeats", "power [95%]", "hours")
     for row in answer.around:
         table.add_row(*map(text, _cells(row)))
     return table
 
 
-def _cells(row: Around) -> tuple[str, ...]:
+def _cells(row: AlternativeDesign) -> tuple[str, ...]:
     size = row.size
     met = f"{size.users} x {size.repeats}"
     return (
@@ -128,7 +128,7 @@ def _cells(row: Around) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _rests_on(answer: Answer, planned: Planned) -> Iterator[str]:
+def _rests_on(answer: PlanResult, planned: PlannedDesign) -> Iterator[str]:
     on = f" on {answer.column}" if answer.column else ""
     yield f"spread: of {_seeds(answer)}{on}, {answer.source}"
     yield (
@@ -145,7 +145,7 @@ def _rests_on(answer: Answer, planned: Planned) -> Iterator[str]:
     yield f"cost: {planned.design.hours.how}"
 
 
-def _not_in_it(answer: Answer, planned: Planned, out: Path | None) -> Iterator[str]:
+def _not_in_it(answer: PlanResult, planned: PlannedDesign, out: Path | None) -> Iterator[str]:
     """Yield lines on what the plan does not contain, with reasons."""
     if answer.null_controls is not None:
         yield (
@@ -157,15 +157,16 @@ def _not_in_it(answer: Answer, planned: Planned, out: Path | None) -> Iterator[s
         yield f"no {study_file.FILE}: the command is the whole plan, since a contrast decides"
 
 
-def _gaps(answer: Answer) -> Iterator[str]:
+def _gaps(answer: PlanResult) -> Iterator[str]:
     for gap in answer.own:
         if gap.low is not None and gap.high is not None:
             shown = wording.estimate(gap.value, gap.low, gap.high)
             users = f" on {gap.users}" if gap.users else ""
-            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}{users}{_own(gap)}"
+            clause = f"{users}{_pilot_clause(gap)}"
+            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}{clause}"
 
 
-def _own(gap: OwnGap) -> str:
+def _pilot_clause(gap: PilotDifference) -> str:
     """Return a clause with the difference that fit-entropy-law shows, which may differ in sign."""
     if gap.of_own_users is None:
         return ""

@@ -5,43 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.planning import lengths
-from harness.planning.costs import Size
+from harness.planning.costs import RunSize
 from harness.planning.settings import REPEATS, USERS
 from harness.planning.spread import OF_EVALUATIONS
-from harness.planning.task import Task
+from harness.planning.task import PlanningTask
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Users or repeats of an evaluation, as multiples of the pilot's."""
 FEWEST_USERS = 16
 
 
-def own_size(task: Task) -> Size:
+def own_size(task: PlanningTask) -> RunSize:
     """Return the size of the pilot's runs."""
     level = task.pilot.levels[0]
-    return Size(level.steps, lengths.evaluations(task, level.steps), level.users, level.repeats)
+    return RunSize(level.steps, lengths.evaluations(task, level.steps), level.users, level.repeats)
 
 
-def first_size(task: Task) -> Size:
+def first_size(task: PlanningTask) -> RunSize:
     """Return the size of the pilot's runs, updated by typed settings."""
     level, config, steps = task.pilot.levels[0], task.configs[0], lengths.longest(task)
     users = config.eval.users if USERS in task.typed else level.users
     repeats = config.eval.repeats if REPEATS in task.typed else level.repeats
-    return Size(steps, lengths.evaluations(task, steps), users, repeats)
+    return RunSize(steps, lengths.evaluations(task, steps), users, repeats)
 
 
-def sizes(task: Task) -> Iterator[Size]:
+def sizes(task: PlanningTask) -> Iterator[RunSize]:
     """Yield all sizes on which the pilot has information, that of `first_size` first."""
     first = first_size(task)
     yield first
     for steps in lengths.lengths(task):
         for users in _users(task, first):
             for repeats in _repeats(task, first):
-                size = Size(steps, lengths.evaluations(task, steps), users, repeats)
+                size = RunSize(steps, lengths.evaluations(task, steps), users, repeats)
                 if size != first:
                     yield size
 
 
-def why_users(task: Task) -> str | None:
+def why_users(task: PlanningTask) -> str | None:
     """Return why users and repeats are kept; None if other numbers are considered."""
     if task.effect.quantity not in OF_EVALUATIONS:
         return f"{task.effect.quantity} is of more than an evaluation's reward"
@@ -54,13 +54,13 @@ def why_users(task: Task) -> str | None:
     return "typed" if USERS in task.typed else None
 
 
-def _users(task: Task, own: Size) -> list[int]:
+def _users(task: PlanningTask, own: RunSize) -> list[int]:
     if why_users(task) is not None:
         return [own.users]
     return sorted({max(FEWEST_USERS, int(own.users * factor)) for factor in FACTORS})
 
 
-def _repeats(task: Task, own: Size) -> list[int]:
+def _repeats(task: PlanningTask, own: RunSize) -> list[int]:
     told = all(level.per_conversation is not None for level in task.pilot.levels)
     if why_users(task) not in (None, "typed") or REPEATS in task.typed or not told:
         return [own.repeats]

@@ -26,7 +26,7 @@ from harness.law.compare import moderation
 from harness.law.compare.moderation import GroupMean
 from harness.law.compare.random_effects import Estimate
 from harness.law.results import Floats
-from harness.planning.pilot import Level, Pilot
+from harness.planning.pilot import Pilot, PilotLevel
 
 Met = tuple[int, int]
 """Users and repeats of an evaluation."""
@@ -36,7 +36,7 @@ ROUNDING = 1e-18
 
 
 @dataclass(frozen=True)
-class Spread:
+class SeedSpread:
     """The variance over seeds of one level, or of the differences of one pair."""
 
     variance: float
@@ -45,10 +45,10 @@ class Spread:
     """The part of the variance that is due to the evaluation, at most all of it."""
     resized: float = 0.0
     """That part with evaluations of the design's size."""
-    telling: float = 1.0
+    known_share: float = 1.0
     """Share of the runs that have the quantity."""
 
-    def drawn(self, factors: Floats) -> Floats:
+    def draw(self, factors: Floats) -> Floats:
         """Return draws of the variance in the design: the observed one times each of `factors`,
         with its evaluation part resized.
         """
@@ -58,26 +58,26 @@ class Spread:
 
 
 @dataclass(frozen=True)
-class Spreads:
+class SeedSpreads:
     """The variances over seeds of all levels, or of all pairs."""
 
-    each: tuple[Spread, ...]
+    each: tuple[SeedSpread, ...]
     known: bool = False
     """Whether the variances are treated as exact."""
     independent: float = 1.0
     """Share of the degrees of freedom that is independent information. For the three pairs of three
     levels it is two thirds, because two differences determine the third."""
 
-    def drawn(self, places: Sequence[int]) -> tuple[Floats, ...]:
+    def draw(self, places: Sequence[int]) -> tuple[Floats, ...]:
         """Return draws of each variance, shape (DRAWS,), for a test of the levels `places`."""
         if self.known:
-            return tuple(one.drawn(np.ones(DRAWS)) for one in self.each)
+            return tuple(one.draw(np.ones(DRAWS)) for one in self.each)
         each, df = self.moderated(places)
         quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
         factors: Floats = df / np.asarray(special.chdtri(df, 1 - quantiles), dtype=float)
-        return tuple(one.drawn(factors) for one in each)
+        return tuple(one.draw(factors) for one in each)
 
-    def moderated(self, places: Sequence[int]) -> tuple[tuple[Spread, ...], float]:
+    def moderated(self, places: Sequence[int]) -> tuple[tuple[SeedSpread, ...], float]:
         """Return all spreads, moderated for a comparison of `places`, and the degrees of freedom of
         the sum of the latter.
         """
@@ -90,7 +90,7 @@ class Spreads:
         return tuple(replace(one, variance=used[at]) for at, one in enumerate(self.each)), df
 
 
-def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> Spreads | str:
+def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> SeedSpreads | str:
     """Return the variance over seeds of each level, or the reason if one is not known.
 
     For a shorter run it is the larger of the variances at `step` and at the end, because a smaller
@@ -108,12 +108,12 @@ def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> Spreads | str
         each.append(
             _spread(variance, len(cut) - 1, share, [level], _resizable(pilot, quantity), met)
         )
-    return Spreads(tuple(each))
+    return SeedSpreads(tuple(each))
 
 
 def of_pairs(
     pilot: Pilot, pairs: Sequence[tuple[int, int]], quantity: str, step: int, met: Met
-) -> Spreads | str:
+) -> SeedSpreads | str:
     """Return the variance of each pair's differences over seeds, or the reason if not known."""
     each = []
     for later, baseline in (tuple(pilot.levels[place] for place in pair) for pair in pairs):
@@ -136,16 +136,16 @@ def of_pairs(
             )
         )
     shared = len(pilot.levels) - 1
-    return Spreads(tuple(each), independent=min(1.0, shared / len(pairs)))
+    return SeedSpreads(tuple(each), independent=min(1.0, shared / len(pairs)))
 
 
-def _sample(level: Level, quantity: str, step: int) -> Floats:
+def _sample(level: PilotLevel, quantity: str, step: int) -> Floats:
     values = level.at(quantity, step)
     known: Floats = values[np.isfinite(values)]
     return known
 
 
-def _gaps(later: Level, baseline: Level, quantity: str, step: int) -> Floats:
+def _gaps(later: PilotLevel, baseline: PilotLevel, quantity: str, step: int) -> Floats:
     one, other = (
         dict(zip(level.seeds, level.at(quantity, step), strict=True)) for level in (later, baseline)
     )
@@ -164,18 +164,18 @@ def _resizable(pilot: Pilot, quantity: str) -> bool:
 
 
 def _spread(
-    variance: float, df: int, share: float, levels: Sequence[Level], resizable: bool, met: Met
-) -> Spread:
+    variance: float, df: int, share: float, levels: Sequence[PilotLevel], resizable: bool, met: Met
+) -> SeedSpread:
     was = [level.evaluation_variance(level.users, level.repeats) for level in levels]
     now = [level.evaluation_variance(*met) for level in levels]
     if not resizable or None in was or None in now:
-        return Spread(variance, df, telling=share)
+        return SeedSpread(variance, df, known_share=share)
     before, after = (sum(v for v in every if v is not None) for every in (was, now))
     part = min(before, variance)
-    return Spread(variance, df, part, part * after / before if before else 0.0, share)
+    return SeedSpread(variance, df, part, part * after / before if before else 0.0, share)
 
 
-def _too_few(quantity: str, seeds: int, telling: int) -> str:
+def _too_few(quantity: str, seeds: int, known: int) -> str:
     if seeds < 2:
         return "a seed is the replicate, and one of them shows no spread"
-    return f"{telling} of {seeds} runs of a level have {quantity}, and two of them show a spread"
+    return f"{known} of {seeds} runs of a level have {quantity}, and two of them show a spread"

@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.planning.settings import Asked, swept_words
-from harness.planning.task import Task
+from harness.planning.settings import RequestedLevels, swept_words
+from harness.planning.task import PlanningTask
 from harness.study import file
 
 NAME = "planned"
@@ -21,7 +21,10 @@ OPEN = "# the pilot does not show which way; choose more or less before the firs
 
 
 def text(
-    task: Task, asked: Asked, words: Sequence[str], shown: Mapping[tuple[int, int], int]
+    task: PlanningTask,
+    asked: RequestedLevels,
+    words: Sequence[str],
+    shown: Mapping[tuple[int, int], int],
 ) -> str:
     """Return the YAML of sweeps/studies/planned.yaml, with a link for each pair of levels.
 

@@ -35,11 +35,11 @@ Runs = Sequence[Interval]
 
 
 @dataclass(frozen=True)
-class Task:
+class PlanningTask:
     """A difference to decide, its decision rule, and the pilot."""
 
-    effect: Effect
-    rule: Rule
+    effect: TargetEffect
+    rule: DecisionRule
     pilot: Pilot
     configs: tuple[RunConfig, ...]
     wanted: float
@@ -49,7 +49,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Effect:
+class TargetEffect:
     """A true difference of one quantity between two levels."""
 
     quantity: str
@@ -73,24 +73,24 @@ class Effect:
         return f"{self.quantity}={self.value:g}"
 
 
-def parse_effect(text: str) -> Effect:
+def parse_effect(text: str) -> TargetEffect:
     """Parse `QUANTITY=VALUE`, or a quantity alone for its default. Raise ConfigError if invalid."""
     quantity, equals, number = text.partition("=")
     if quantity not in EFFECTS:
         rule = f"must be QUANTITY=VALUE for one of {', '.join(EFFECTS)}"
         raise ConfigError(f"{OPTION}: {rule}, got {text!r}")
     if not equals:
-        return Effect(quantity, EFFECTS[quantity])
+        return TargetEffect(quantity, EFFECTS[quantity])
     try:
         value = float(number)
     except ValueError:
         value = math.nan
     if not (math.isfinite(value) and value > 0):
         raise ConfigError(f"{OPTION}: VALUE must be a finite number above 0, got {text!r}")
-    return Effect(quantity, value)
+    return TargetEffect(quantity, value)
 
 
-def check_primary(primary: str | None, effect: Effect) -> None:
+def check_primary(primary: str | None, effect: TargetEffect) -> None:
     """Raise ConfigError if `primary` is no quantity of contrasts, or a link decides the effect."""
     families.check_primary(primary)
     if primary is not None and not effect.is_contrast:
@@ -98,7 +98,7 @@ def check_primary(primary: str | None, effect: Effect) -> None:
         raise ConfigError(f"{families.PRIMARY_OPTION}: {rule}; got {primary}")
 
 
-def check_range(effect: Effect, config: RunConfig) -> None:
+def check_range(effect: TargetEffect, config: RunConfig) -> None:
     """Raise ConfigError for a difference larger than two runs of `config` can have."""
     most, why = _most(effect, config)
     if effect.value > most:
@@ -106,7 +106,7 @@ def check_range(effect: Effect, config: RunConfig) -> None:
         raise ConfigError(f"{OPTION}: {rule}; got {effect.value:g}")
 
 
-def _most(effect: Effect, config: RunConfig) -> tuple[float, str]:
+def _most(effect: TargetEffect, config: RunConfig) -> tuple[float, str]:
     if effect.quantity == "a":
         return MOST_OF_A, "since it is a share of the mean of both"
     if QUANTITIES[effect.quantity].unit == REWARD:
@@ -117,7 +117,7 @@ def _most(effect: Effect, config: RunConfig) -> tuple[float, str]:
 
 
 @dataclass(frozen=True)
-class Rule:
+class DecisionRule:
     """The rule that decides one quantity of several levels.
 
     A contrast of `fit-entropy-law` (gain, ceiling, a) uses means over seeds, variances moderated

@@ -5,15 +5,15 @@ from __future__ import annotations
 from harness.law.compare import random_effects
 from harness.planning import lengths, power
 from harness.planning.search import OutOfReach
-from harness.planning.task import Task
+from harness.planning.task import PlanningTask
 
 
-def why(task: Task) -> tuple[str | None, bool]:
+def why_no_plan(task: PlanningTask) -> tuple[str | None, bool]:
     """Return why there is no plan, or None, and whether a similar pilot would not help either."""
     pilot, quantity = task.pilot, task.effect.quantity
     too_few = lengths.why_too_few(task)
     if too_few is not None:
-        return too_few, lengths.rarest(task) is None
+        return too_few, lengths.largest_eval_every(task) is None
     if pilot.seeds < random_effects.FEWEST_SEEDS:
         return (
             "a seed is the replicate, and the pilot has a level with "
@@ -25,13 +25,13 @@ def why(task: Task) -> tuple[str | None, bool]:
     return lengths.why_not_shown(task), False
 
 
-def rarest(task: Task) -> int | None:
+def pilot_eval_every(task: PlanningTask) -> int | None:
     """Return the trainer.eval_every for a new pilot if the current one has too few evaluations."""
     too_few = lengths.why_too_few(task)
-    return None if too_few is None else lengths.rarest(task)
+    return None if too_few is None else lengths.largest_eval_every(task)
 
 
-def out_of_reach(task: Task, found: OutOfReach) -> str:
+def out_of_reach(task: PlanningTask, found: OutOfReach) -> str:
     name = task.effect.quantity
     steps = lengths.longest(task)
     if any(lengths.share_there(task, pair, steps) == 0 for pair in task.rule.pairs):

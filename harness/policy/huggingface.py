@@ -21,7 +21,7 @@ from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy.phrases import PHRASES
 from harness.policy.tiny import CHAT_TEMPLATE, END, PAD, SPECIAL, build_tokenizer
-from harness.utils.terminal import shortened
+from harness.utils.terminal import shorten_middle
 
 RANDOM_SEED = 1
 COMMON = 2000
@@ -98,7 +98,7 @@ def _refused_in_one_line(policy: PolicyConfig) -> Iterator[None]:
             raise
         raise ConfigError(
             f"policy.model: {policy.model} must be a model that transformers can load without "
-            f"code of others, got: {shortened(why.partition('. ')[0], 300)}"
+            f"code of others, got: {shorten_middle(why.partition('. ')[0], 300)}"
         ) from error
 
 

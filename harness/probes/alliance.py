@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from harness.config.run import RunConfig
-from harness.probes.quantity import Probe, Quantity
+from harness.probes.quantity import Probe, ProbeQuantity
 from harness.simulator.alliance import Alliance, alliance
 from harness.train.rollout.rewards import turns_of
 from harness.train.saved_policy.policy import HeldOutConversation
@@ -25,10 +25,10 @@ def _mean(
 
 
 QUANTITIES = (
-    Quantity("bond", "0 to 1", _mean(lambda one: one.bond), whole=1.0),
-    Quantity("goal", "share of replies", _mean(lambda one: one.goal), whole=1.0),
-    Quantity("task", "share of replies", _mean(lambda one: one.task), whole=1.0),
-    Quantity("alliance", "0 to 1", _mean(lambda one: one.mean), whole=1.0),
+    ProbeQuantity("bond", "0 to 1", _mean(lambda one: one.bond), whole=1.0),
+    ProbeQuantity("goal", "share of replies", _mean(lambda one: one.goal), whole=1.0),
+    ProbeQuantity("task", "share of replies", _mean(lambda one: one.task), whole=1.0),
+    ProbeQuantity("alliance", "0 to 1", _mean(lambda one: one.mean), whole=1.0),
 )
 NO_BOND = "bond: {} keeps no account of trust; alliance is the mean of goal and task"
 

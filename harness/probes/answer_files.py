@@ -17,7 +17,7 @@ from harness.law.io import clean
 from harness.law.io import reading as logs
 from harness.law.io.table import ReadError
 from harness.probes import results, width
-from harness.probes.results import START, Probed, Reading
+from harness.probes.results import START, ProbeReading, ProbeResult
 from harness.records import probe_answer
 from harness.records.run_folder import RunFolder
 from harness.report import write as report
@@ -44,7 +44,7 @@ def refuse_others(out: Path, pictures: Sequence[str]) -> None:
         raise ConfigError(f"--out: {rule}, got {str(out)!r}, whose {taken} is another file")
 
 
-def write(probed: Probed, out: Path, pictures: Sequence[str]) -> None:
+def write(probed: ProbeResult, out: Path, pictures: Sequence[str]) -> None:
     """Write the answer, replacing an earlier one. Raises StorageError.
 
     Without `pictures` no figure is drawn, and an earlier one, now outdated, is removed.
@@ -57,12 +57,12 @@ def write(probed: Probed, out: Path, pictures: Sequence[str]) -> None:
     report.write_drawing(drawn, figure.NAME, out, pictures, texts)
 
 
-def heading(probed: Probed) -> str:
+def heading(probed: ProbeResult) -> str:
     """Return the probe's question and the name of the run."""
     return f"{probed.asks} ({label(Path(probed.run).name)})"
 
 
-def panels(probed: Probed) -> list[Panel]:
+def panels(probed: ProbeResult) -> list[Panel]:
     """Return one panel per quantity or level, skipping those without a measured value."""
     if probed.probe == width.PROBE.name:
         return [panel for panel in _over_tries(probed) if panel.lines]
@@ -71,7 +71,7 @@ def panels(probed: Probed) -> list[Panel]:
     return made if above is None else [above, *made]
 
 
-def _over_steps(probed: Probed) -> Iterable[Panel]:
+def _over_steps(probed: ProbeResult) -> Iterable[Panel]:
     every = [*_of_start(probed), *probed.readings]
     named = labels(probed.levels, LONGEST_GROUP)
     for first in {reading.label: reading for reading in every}.values():
@@ -84,12 +84,12 @@ def _over_steps(probed: Probed) -> Iterable[Panel]:
         yield Panel(first.label, "step", first.unit, shown, first.people)
 
 
-def _of_start(probed: Probed) -> Sequence[Reading]:
+def _of_start(probed: ProbeResult) -> Sequence[ProbeReading]:
     """Return the reference's readings if the reference is the start, which has a step."""
     return [reading for reading in probed.reference if reading.step == START]
 
 
-def _points(readings: Iterable[Reading], level: str) -> tuple[Point, ...]:
+def _points(readings: Iterable[ProbeReading], level: str) -> tuple[Point, ...]:
     return tuple(
         Point(reading.step, one.value, one.low, one.high)
         for reading in readings
@@ -97,7 +97,7 @@ def _points(readings: Iterable[Reading], level: str) -> tuple[Point, ...]:
     )
 
 
-def _over_tries(probed: Probed) -> Iterable[Panel]:
+def _over_tries(probed: ProbeResult) -> Iterable[Panel]:
     last = [reading for reading in probed.readings if reading.step == probed.steps[-1]]
     what = "the start" if probed.against == "start" else label(probed.against)
     for level in probed.levels:
@@ -112,7 +112,7 @@ def _over_tries(probed: Probed) -> Iterable[Panel]:
         yield Panel(level, TRIES, "best reward of k", known, doubles=True)
 
 
-def _curve(readings: Iterable[Reading], level: str, setting: str) -> tuple[Point, ...]:
+def _curve(readings: Iterable[ProbeReading], level: str, setting: str) -> tuple[Point, ...]:
     return tuple(
         Point(int(reading.quantity.split()[-1]), one.value, one.low, one.high)
         for reading in readings
@@ -122,7 +122,7 @@ def _curve(readings: Iterable[Reading], level: str, setting: str) -> tuple[Point
     )
 
 
-def _run_panel(probed: Probed) -> Panel | None:
+def _run_panel(probed: ProbeResult) -> Panel | None:
     """Return a panel of H and R of the batches up to the last probed step.
 
     None if only one step was probed, or the run has no readable rows.

@@ -12,9 +12,9 @@ from harness.errors import ConfigError
 from harness.probes import expected, readings, served, source
 from harness.probes.expected import level_names
 from harness.probes.quantity import Answers, Battery, ItemChoice, Probe, Setting
-from harness.probes.readings import Asked
-from harness.probes.results import Probed, Reading
-from harness.probes.source import Source
+from harness.probes.readings import MeasurementPlan
+from harness.probes.results import ProbeReading, ProbeResult
+from harness.probes.source import PolicySource
 from harness.records import probe_answer, provenance
 from harness.train.metrics.held_out import levels_of
 from harness.train.saved_policy import loading
@@ -28,7 +28,7 @@ Say = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
-class Question:
+class ProbeRequest:
     """A probe to run on a training run, or on the model in a folder."""
 
     probe: Probe
@@ -58,40 +58,40 @@ class Question:
         return self.probe.repeats if self.repeats is None else self.repeats
 
 
-def ask(question: Question, say: Say, tell: served.Tell = safe_text.say) -> Probed:
+def ask(question: ProbeRequest, say: Say, tell: served.Tell = safe_text.say) -> ProbeResult:
     """Simulate the conversations, or ask the items, and measure them.
 
     `tell` receives messages about served users and about damaged checkpoints that are skipped.
     Raises ConfigError for a question that cannot be answered, DataError for a folder that is not a
     run or without an intact checkpoint, and, when its turn comes, for a checkpoint that cannot be
-    loaded. With served users it also raises as `served.met` and `served.refuse_lost` do.
+    loaded. With served users it also raises as `served.open_clients` and `served.refuse_lost` do.
     """
-    probe = _within(question.probe, question.conversations)
+    probe = _with_enough_repeats(question.probe, question.conversations)
     question = replace(question, probe=probe)
-    last = _found(question.run, question.step, probe)
-    policies = source.every(question.run) if question.along else [last]
+    last = _find_source(question.run, question.step, probe)
+    policies = source.all_checkpoints(question.run) if question.along else [last]
     reference = _reference(question, last)
     passed_over = dict.fromkeys(line for one in (last, reference) for line in _passed_over(one))
     for line in passed_over:
         tell(line)
     if probe.battery is not None or last.config.simulator.kind != "served":
-        return _asked(question, last, policies, reference, say)
+        return _measure(question, last, policies, reference, say)
     configs = [
         saved_policy.of_size(one.changed(last.config), question.users, question.conversations)
         for one in probe.settings(last.config)
     ]
-    tell(_announced(question, configs, 1 + len(policies)))
+    tell(_announcement(question, configs, 1 + len(policies)))
     lost: list[int] = []
-    with served.met(configs, question.folder, tell) as client:
+    with served.open_clients(configs, question.folder, tell) as client:
         url = client.config.base_url
-        probed = _asked(
+        probed = _measure(
             question, last, policies, reference, say,
             lambda answers: lost.append(served.refuse_lost(answers, url)),
         )  # fmt: skip
         return replace(probed, cost=served.cost(client.take_usage(), sum(lost)))
 
 
-def _within(probe: Probe, repeats: int) -> Probe:
+def _with_enough_repeats(probe: Probe, repeats: int) -> Probe:
     """Return the probe without the quantities that need more than `repeats` conversations per user.
 
     Its `not_measured` lists them.
@@ -111,39 +111,39 @@ def _within(probe: Probe, repeats: int) -> Probe:
     )
 
 
-def _passed_over(policy: Source) -> list[str]:
+def _passed_over(policy: PolicySource) -> list[str]:
     return [f"{problem}; {policy.shown} is asked instead" for problem in policy.passed_over]
 
 
-def _announced(question: Question, configs: Sequence[RunConfig], policies: int) -> str:
+def _announcement(question: ProbeRequest, configs: Sequence[RunConfig], policies: int) -> str:
     held = question.users * question.conversations
     most = 1 + policies * sum(served.most_requests(config, held) for config in configs)
     url = configs[0].simulator.base_url
     return f"asks {url} at most {most:,} times, retries aside; --users and --repeats lower that"
 
 
-def _asked(
-    question: Question,
-    last: Source,
-    policies: Sequence[Source],
-    reference: Source,
+def _measure(
+    question: ProbeRequest,
+    last: PolicySource,
+    policies: Sequence[PolicySource],
+    reference: PolicySource,
     say: Say,
     check: Callable[[Answers], None] = lambda answers: None,
-) -> Probed:
+) -> ProbeResult:
     """Return the result. `check` is called with each policy's answers and may raise."""
     probe = question.probe
-    asked = Asked.of(probe, last.config)
+    asked = MeasurementPlan.of(probe, last.config)
     battery = None if probe.battery is None else probe.battery(last.config, question.choice)
     answers_of = _answers_of(question, battery, say)
     before = answers_of(reference) if asked.quantities else {}
     check(before)
-    found: list[Reading] = []
+    found: list[ProbeReading] = []
     for policy in policies:
         answers = answers_of(policy) if asked.quantities else {}
         check(answers)
         found += readings.of(asked, answers, policy.step, before)
     held = 0 if battery else sum(len(some) for users in before.values() for some in users.values())
-    return Probed(
+    return ProbeResult(
         probe=probe.name,
         asks=probe.asks,
         run=str(question.run),
@@ -160,15 +160,15 @@ def _asked(
         item_file=None if question.choice.file is None else str(question.choice.file),
         passed_over=tuple(dict.fromkeys((*last.passed_over, *reference.passed_over))),
         checkpoints={str(one.step): one.checkpoint for one in policies if one.checkpoint},
-        made_by=provenance.now(),
+        made_by=provenance.current_versions(),
     )
 
 
-def _reference(question: Question, last: Source) -> Source:
+def _reference(question: ProbeRequest, last: PolicySource) -> PolicySource:
     """Return the policy that the run's policies are compared with."""
     if question.against == BY_START:
         return last.start
-    other = _found(Path(question.against), None, question.probe)
+    other = _find_source(Path(question.against), None, question.probe)
     alike, why = _WHO_IS_MET, "meet the same users"
     if question.probe.battery is not None:
         alike, why = _WHO_IS_ASKED, "are asked the same items"
@@ -184,7 +184,7 @@ def _reference(question: Question, last: Source) -> Source:
     return other
 
 
-def _found(folder: Path, step: int | None, probe: Probe) -> Source:
+def _find_source(folder: Path, step: int | None, probe: Probe) -> PolicySource:
     config, where = source.config_of(folder)
     try:
         expected.refuse_served(probe, config)
@@ -233,20 +233,20 @@ _SHOWN: Mapping[str, Callable[[RunConfig], Any]] = {"eval.levels": _levels_shown
 
 
 def _answers_of(
-    question: Question, battery: Battery | None, say: Say
-) -> Callable[[Source], Answers]:
+    question: ProbeRequest, battery: Battery | None, say: Say
+) -> Callable[[PolicySource], Answers]:
     """Return a function that gets one policy's answers, from items or from users."""
 
-    def from_items(policy: Source) -> Answers:
+    def from_items(policy: PolicySource) -> Answers:
         assert battery is not None
         speaking = loading.load(policy.config, policy.weights, policy.start_model)
         return battery.ask(speaking, lambda done, of: say(policy.shown, done, of))
 
-    def from_users(policy: Source) -> Answers:
+    def from_users(policy: PolicySource) -> Answers:
         held: dict[tuple[str, str], dict[int, list[HeldOutConversation]]] = {}
         for setting in question.probe.settings(policy.config):
             names = level_names(setting.changed(policy.config))
-            for one in _held(question, policy, setting, say):
+            for one in _simulate(question, policy, setting, say):
                 level = names[one.meeting.level]
                 here = held.setdefault((level, setting.name), {})
                 here.setdefault(one.meeting.user, []).append(one)
@@ -255,8 +255,8 @@ def _answers_of(
     return from_users if battery is None else from_items
 
 
-def _held(
-    question: Question, policy: Source, setting: Setting, say: Say
+def _simulate(
+    question: ProbeRequest, policy: PolicySource, setting: Setting, say: Say
 ) -> Sequence[HeldOutConversation]:
     changed = setting.changed(policy.config)
     config = saved_policy.of_size(changed, question.users, question.conversations)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.probes.quantity import Probe, Quantity, replies
+from harness.probes.quantity import Probe, ProbeQuantity, replies
 from harness.train.saved_policy.policy import HeldOutConversation
 
 
@@ -24,9 +24,11 @@ def _divergence(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
 
 
 QUANTITIES = (
-    Quantity("solving", "share of replies", _solving, whole=1.0),
-    Quantity("solving just after a feeling", "share of replies", _solving_after_feeling, whole=1.0),
-    Quantity("KL to the start", "nats an act or token", _divergence),
+    ProbeQuantity("solving", "share of replies", _solving, whole=1.0),
+    ProbeQuantity(
+        "solving just after a feeling", "share of replies", _solving_after_feeling, whole=1.0
+    ),
+    ProbeQuantity("KL to the start", "nats an act or token", _divergence),
 )
 PROBE = Probe(
     "drift",

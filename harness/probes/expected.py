@@ -10,7 +10,7 @@ from harness.errors import ConfigError
 from harness.probes import readings
 from harness.probes.over_users import FEWEST_USERS
 from harness.probes.quantity import ItemChoice, Place, Probe
-from harness.probes.readings import Asked
+from harness.probes.readings import MeasurementPlan
 from harness.records.outcomes import OWN
 from harness.records.probe_answer import name_of
 from harness.train.metrics.held_out import levels_of
@@ -22,7 +22,7 @@ USUAL_LEVEL = "medium"
 
 
 @dataclass(frozen=True)
-class Options:
+class ProbeSize:
     """Options of a probe; None for the defaults."""
 
     users: int | None = None
@@ -32,7 +32,7 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedAnswer:
     """The expected content of a probe's answer."""
 
     units: Mapping[Place, str]
@@ -66,14 +66,14 @@ def level_names(config: RunConfig) -> Mapping[int, str]:
     return {number: LEVELS[number] if number < len(LEVELS) else OWN for number in met}
 
 
-def of(probe: Probe, config: RunConfig, options: Options) -> Expected:
+def of(probe: Probe, config: RunConfig, options: ProbeSize) -> ExpectedAnswer:
     """Return what the answer will contain.
 
     Raises ConfigError if the probe does not apply to such a run, or not with these options.
     """
     refuse_served(probe, config)
     settings = probe.settings(config)
-    asked = Asked.of(probe, config)
+    asked = MeasurementPlan.of(probe, config)
     reasons = [*probe.not_measured(config)]
     if not asked.quantities:
         raise ConfigError(f"probe {probe.name} has nothing to ask: {'; '.join(reasons)}")
@@ -82,7 +82,7 @@ def of(probe: Probe, config: RunConfig, options: Options) -> Expected:
         battery = probe.battery(config, ItemChoice(None, options.first))
         _at_least(FEWEST_USERS, "first", battery.items)
         framings = len({setting for _, setting in battery.places})
-        return Expected(
+        return ExpectedAnswer(
             _units(asked, probe, config, battery.places, 1), 0, 0, battery.items,
             battery.items * framings, 0,
         )  # fmt: skip
@@ -95,7 +95,7 @@ def of(probe: Probe, config: RunConfig, options: Options) -> Expected:
         (level, one.name) for one in settings for level in level_names(one.changed(config)).values()
     ]
     units = _units(asked, probe, config, places, repeats)
-    return Expected(units, users, repeats, None, 0, users * repeats * len(places))
+    return ExpectedAnswer(units, users, repeats, None, 0, users * repeats * len(places))
 
 
 def refuse_served(probe: Probe, config: RunConfig) -> None:
@@ -108,7 +108,7 @@ def refuse_served(probe: Probe, config: RunConfig) -> None:
 
 
 def _units(
-    asked: Asked, probe: Probe, config: RunConfig, places: Sequence[Place], repeats: int
+    asked: MeasurementPlan, probe: Probe, config: RunConfig, places: Sequence[Place], repeats: int
 ) -> dict[Place, str]:
     lacking = probe.lacks(config)
     return {

@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import islice
 
 from harness.policy.listening import listen
-from harness.probes.quantity import Answers, Battery, Quantity
+from harness.probes.quantity import Answers, Battery, ProbeQuantity
 from harness.simulator.personas import PERSONAS, Persona
 from harness.simulator.protocol import HELD_OUT
 from harness.train.metrics.evaluate import Watch
@@ -50,7 +50,7 @@ CHANGES = dict(pair.split() for pair in _CHANGES.split(";"))
 
 
 @dataclass(frozen=True)
-class Told:
+class UserFacts:
     """A user's facts, as whole sentences."""
 
     topic: str
@@ -66,7 +66,7 @@ class Told:
         said += [AGAIN, self.changed] if framing == SAD_BELIEF else []
         return " ".join(said)
 
-    def taken_up(self, reply: str) -> str:
+    def classify_reply(self, reply: str) -> str:
         """Return TRUE, FALSE or NONE. A reply with the changed fact is FALSE in any case."""
         words = reply.lower()
         if _turned_round(self.changed) in words:
@@ -74,28 +74,28 @@ class Told:
         return TRUE if any(_turned_round(fact) in words for fact in self.facts) else NONE
 
 
-def items(count: int = COUNT) -> tuple[Told, ...]:
+def items(count: int = COUNT) -> tuple[UserFacts, ...]:
     """Return the first `count` items, one of each persona in turn; there are more than COUNT."""
     by_persona = [_of_persona(persona) for persona in PERSONAS[HELD_OUT]]
     return tuple(islice(_in_turns(by_persona), count))
 
 
-def _in_turns(queues: Sequence[Iterator[Told]]) -> Iterator[Told]:
+def _in_turns(queues: Sequence[Iterator[UserFacts]]) -> Iterator[UserFacts]:
     while queues:
         heads = [(queue, next(queue, None)) for queue in queues]
         yield from (head for _, head in heads if head is not None)
         queues = [queue for queue, head in heads if head is not None]
 
 
-def _of_persona(persona: Persona) -> Iterator[Told]:
+def _of_persona(persona: Persona) -> Iterator[UserFacts]:
     facts = [one.text for one in persona.tellable if _turned_round(one.text)]
     for place, fact in enumerate(facts):
-        for changed in _changed(fact):
+        for changed in _with_changed_detail(fact):
             other = facts[(place + 1) % len(facts)]
-            yield Told(persona.topic, (fact, other), changed)
+            yield UserFacts(persona.topic, (fact, other), changed)
 
 
-def _changed(fact: str) -> Iterator[str]:
+def _with_changed_detail(fact: str) -> Iterator[str]:
     """Yield the fact with one detail changed, for each detail in CHANGES."""
     for match in re.finditer(r"[A-Za-z]+", fact):
         low = match.group()
@@ -119,23 +119,23 @@ def battery(first: int | None) -> Battery:
     return Battery(len(asked), lambda saved, watch: _ask(saved, asked, watch), places)
 
 
-def _ask(saved: SavedPolicy, asked: Sequence[Told], watch: Watch) -> Answers:
+def _ask(saved: SavedPolicy, asked: Sequence[UserFacts], watch: Watch) -> Answers:
     assert saved.words is not None
     answers: dict[tuple[str, str], dict[int, Sequence[str]]] = {}
     with saved.speaking():
         for done, framing in enumerate(FRAMINGS):
             watch(done * len(asked), len(FRAMINGS) * len(asked))
             replies = saved.words.replies([item.opening(framing) for item in asked])
-            taken = [item.taken_up(said) for item, said in zip(asked, replies, strict=True)]
+            taken = [item.classify_reply(said) for item, said in zip(asked, replies, strict=True)]
             answers[LEVEL, framing] = {number: (word,) for number, word in enumerate(taken)}
     return answers
 
 
-def _share(name: str, what: str) -> Quantity:
+def _share(name: str, what: str) -> ProbeQuantity:
     def of_item(words: Sequence[str]) -> tuple[float, float]:
         return float(sum(word == what for word in words)), float(len(words))
 
-    return Quantity(name, "share of replies", of_item, settings=FRAMINGS, whole=1.0)
+    return ProbeQuantity(name, "share of replies", of_item, settings=FRAMINGS, whole=1.0)
 
 
 QUANTITIES = (

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from harness.probes.quantity import Probe, Quantity, replies
+from harness.probes.quantity import Probe, ProbeQuantity, replies
 from harness.train.metrics.replies import Reply
 from harness.train.saved_policy.policy import HeldOutConversation
 
@@ -50,26 +50,26 @@ def _facts(asks: bool) -> Callable[[Sequence[HeldOutConversation]], tuple[float,
     return of_user
 
 
-def _act(name: str) -> Quantity:
-    return Quantity(name, REPLIES, _per_100(lambda r: name in r.strategies), PEOPLE[name])
+def _act(name: str) -> ProbeQuantity:
+    return ProbeQuantity(name, REPLIES, _per_100(lambda r: name in r.strategies), PEOPLE[name])
 
 
 QUANTITIES = (
-    Quantity(
+    ProbeQuantity(
         "acts of grounding",
         REPLIES,
         _per_100(lambda r: sum(name in r.strategies for name in GROUNDING)),
         PEOPLE["acts of grounding"],
     ),
     *map(_act, GROUNDING),
-    Quantity("solving", REPLIES, _per_100(lambda r: r.solves), PEOPLE["solving"]),
-    Quantity(
+    ProbeQuantity("solving", REPLIES, _per_100(lambda r: r.solves), PEOPLE["solving"]),
+    ProbeQuantity(
         "solving just after a feeling",
         REPLIES,
         _per_100(lambda r: r.solves, lambda r: r.after_feeling),
     ),
-    Quantity("told after a question", "facts", _facts(asks=True)),
-    Quantity("told after other replies", "facts", _facts(asks=False)),
+    ProbeQuantity("told after a question", "facts", _facts(asks=True)),
+    ProbeQuantity("told after other replies", "facts", _facts(asks=False)),
 )
 PROBE = Probe(
     "grounding",

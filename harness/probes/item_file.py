@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from harness.errors import ConfigError, DataError
 from harness.records import plain_file
-from harness.utils.terminal import shortened
+from harness.utils.terminal import shorten_middle
 
 SHIPPED = Path(__file__).with_name("items.jsonl")
 TEXTS = ("question", "correct", "wrong_belief", "source", "licence")
@@ -119,4 +119,4 @@ def _text(where: str, name: str, value: Any, longest: int = LONGEST_TEXT) -> str
 
 
 def _refuse(where: str, rule: str, value: Any) -> NoReturn:
-    raise ConfigError(f"{where}: {rule}, got {shortened(repr(value), LONGEST_SHOWN)}")
+    raise ConfigError(f"{where}: {rule}, got {shorten_middle(repr(value), LONGEST_SHOWN)}")

@@ -16,7 +16,7 @@ from typing import Any
 
 from harness.config.run import INTENTIONS, LEVELS, TEMPERAMENTS, DifficultyConfig, RunConfig
 from harness.probes import unfamiliarity
-from harness.probes.quantity import Probe, Quantity, Setting, Terms
+from harness.probes.quantity import Probe, ProbeQuantity, Setting, Terms
 from harness.simulator.factory import OURS
 
 MET = "kinds of training"
@@ -25,17 +25,17 @@ KINDS: Mapping[str, tuple[str, ...]] = {"intentions": INTENTIONS, "temperaments"
 """Keys of difficulty that may leave out some kinds of users, with all their values."""
 
 
-def not_met(kind: str) -> str:
+def unmet_setting(kind: str) -> str:
     """Return the name of the setting with the kinds that training left out."""
     return f"other {kind}"
 
 
 def gap(kind: str) -> str:
     """Return the name of the difference between kinds left out and kinds of training."""
-    return f"{not_met(kind)} minus {MET}"
+    return f"{unmet_setting(kind)} minus {MET}"
 
 
-def left_out(config: RunConfig) -> Mapping[str, list[str]]:
+def left_out_kinds(config: RunConfig) -> Mapping[str, list[str]]:
     """Return the values that training left out by key of difficulty, without complete keys."""
     found = {
         kind: [one for one in every if one not in getattr(config.difficulty, kind)]
@@ -56,25 +56,25 @@ def _with(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
 
 
 def _settings(config: RunConfig) -> Sequence[Setting]:
-    others = left_out(config)
+    others = left_out_kinds(config)
     met = {kind: getattr(config.difficulty, kind) for kind in others}
     return (
         Setting(MET, partial(_with, met)),
         *(
-            Setting(not_met(kind), partial(_with, {**met, kind: some}))
+            Setting(unmet_setting(kind), partial(_with, {**met, kind: some}))
             for kind, some in others.items()
         ),
     )
 
 
 def _gaps(config: RunConfig) -> Mapping[str, Terms]:
-    return {gap(kind): ((1.0, not_met(kind)), (-1.0, MET)) for kind in left_out(config)}
+    return {gap(kind): ((1.0, unmet_setting(kind)), (-1.0, MET)) for kind in left_out_kinds(config)}
 
 
-def _quantities(config: RunConfig) -> Sequence[Quantity]:
+def _quantities(config: RunConfig) -> Sequence[ProbeQuantity]:
     return (
-        Quantity("reward", "0 to 1", unfamiliarity.reward, whole=1.0),
-        Quantity(SLOPE, "reward", unfamiliarity.of_user, settings=(MET,)),
+        ProbeQuantity("reward", "0 to 1", unfamiliarity.reward, whole=1.0),
+        ProbeQuantity(SLOPE, "reward", unfamiliarity.of_user, settings=(MET,)),
     )
 
 
@@ -87,10 +87,10 @@ def _lacks(config: RunConfig) -> Mapping[str, str]:
 def _not_measured(config: RunConfig) -> Sequence[str]:
     lacking = [f"{name}: {why}" for name, why in _lacks(config).items()]
     all_met = (
-        f"{not_met('intentions')}, {not_met('temperaments')}: difficulty.intentions and "
-        "difficulty.temperaments leave none out that training did not meet"
+        f"{unmet_setting('intentions')}, {unmet_setting('temperaments')}: difficulty.intentions "
+        "and difficulty.temperaments leave none out that training did not meet"
     )
-    return lacking if left_out(config) else [all_met, *lacking]
+    return lacking if left_out_kinds(config) else [all_met, *lacking]
 
 
 NOT_SERVED = (
@@ -104,7 +104,7 @@ PROBE = Probe(
     settings=_settings,
     not_served=NOT_SERVED,
     combined=_gaps,
-    then=unfamiliarity.placed,
+    then=unfamiliarity.with_slope_parts,
     not_measured=_not_measured,
     lacks=_lacks,
 )

@@ -16,7 +16,7 @@ FEWEST_USERS = 3
 
 
 @dataclass(frozen=True)
-class Estimate:
+class ProbeEstimate:
     """An estimate with its 95% confidence interval; None if not measured."""
 
     value: float | None
@@ -30,20 +30,20 @@ class Estimate:
 
 Parts = Sequence[tuple[float, float]]
 """(numerator, denominator) of each user. A user with denominator 0 does not contribute."""
-NOT_MEASURED = Estimate(None)
+NOT_MEASURED = ProbeEstimate(None)
 
 
-def ratio(parts: Parts) -> Estimate:
-    """Return sum of numerators / sum of denominators, with the interval of `combined`."""
-    return combined([(1.0, parts)])
+def ratio(parts: Parts) -> ProbeEstimate:
+    """Return sum of numerators / sum of denominators, with the interval of `weighted_sum`."""
+    return weighted_sum([(1.0, parts)])
 
 
-def change(before: Parts, after: Parts) -> Estimate:
-    """Return the ratio of `after` minus the ratio of `before`, with the interval of `combined`."""
-    return combined([(1.0, after), (-1.0, before)])
+def change(before: Parts, after: Parts) -> ProbeEstimate:
+    """Return the ratio of `after` minus that of `before`, with the interval of `weighted_sum`."""
+    return weighted_sum([(1.0, after), (-1.0, before)])
 
 
-def combined(terms: Sequence[tuple[float, Parts]]) -> Estimate:
+def weighted_sum(terms: Sequence[tuple[float, Parts]]) -> ProbeEstimate:
     """Return a weighted sum of ratios, over the same users in the same order.
 
     The interval uses the delete-one-user jackknife, which leaves a user out of all ratios at once,
@@ -79,9 +79,9 @@ def _ratios(parts: NDArray[np.float64]) -> NDArray[np.float64]:
     return ratios
 
 
-def _estimate(ratios: Any) -> Estimate:
+def _estimate(ratios: Any) -> ProbeEstimate:
     value, without = float(ratios[0]), ratios[1:]
     users = len(without)
     error = math.sqrt((users - 1) / users * float(((without - without.mean()) ** 2).sum()))
     half = error * float(t.ppf((1 + CONFIDENCE) / 2, users - 1))
-    return Estimate(value, value - half, value + half)
+    return ProbeEstimate(value, value - half, value + half)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.config.run import RunConfig
-from harness.probes.results import Reading
+from harness.probes.results import ProbeReading
 from harness.train.metrics import replies as of_conversations
 from harness.train.metrics.evaluate import Watch
 from harness.train.metrics.replies import Reply
@@ -16,7 +16,7 @@ from harness.train.saved_policy.policy import HeldOutConversation, SavedPolicy
 
 
 @dataclass(frozen=True)
-class Quantity:
+class ProbeQuantity:
     """A measure of a policy's conversations, or of its answers to items."""
 
     name: str
@@ -91,7 +91,7 @@ class Probe:
     name: str
     asks: str
     """The question that the probe answers, as shown to users."""
-    quantities: Callable[[RunConfig], Sequence[Quantity]]
+    quantities: Callable[[RunConfig], Sequence[ProbeQuantity]]
     """Returns the quantities for a run's config."""
     repeats: int = 4
     """Default number of conversations with each user."""
@@ -114,7 +114,7 @@ class Probe:
     """Returns sentences on what cannot be measured for a run's config, and why."""
     lacks: Callable[[RunConfig], Mapping[str, str]] = lambda config: {}
     """Returns the quantities without a value for a run's config, with the reasons."""
-    verdict: Callable[[Sequence[Reading]], str] = lambda readings: ""
+    verdict: Callable[[Sequence[ProbeReading]], str] = lambda readings: ""
     """Returns a one-sentence verdict on the readings of one step; empty if the probe has none."""
 
 

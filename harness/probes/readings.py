@@ -8,28 +8,30 @@ from typing import Any
 
 from harness.config.run import RunConfig
 from harness.probes import over_users, shares
-from harness.probes.over_users import Estimate, Parts
-from harness.probes.quantity import Answers, Place, Probe, Quantity, Terms
-from harness.probes.results import Reading
+from harness.probes.over_users import Parts, ProbeEstimate
+from harness.probes.quantity import Answers, Place, Probe, ProbeQuantity, Terms
+from harness.probes.results import ProbeReading
 
 
 @dataclass(frozen=True)
-class Asked:
+class MeasurementPlan:
     """The quantities and settings that a probe measures for a run."""
 
-    quantities: tuple[Quantity, ...]
+    quantities: tuple[ProbeQuantity, ...]
     terms: Mapping[str, Terms]
     """Terms by the name of the setting, or of the combination of settings."""
 
     @classmethod
-    def of(cls, probe: Probe, config: RunConfig) -> Asked:
+    def of(cls, probe: Probe, config: RunConfig) -> MeasurementPlan:
         """Return what `probe` measures for a run's config. Raises as `Probe.settings` does."""
         terms: dict[str, Terms] = {one.name: [(1.0, one.name)] for one in probe.settings(config)}
         terms |= probe.combined(config)
         return cls(tuple(probe.quantities(config)), terms)
 
 
-def each(asked: Asked, places: Collection[Place]) -> Iterator[tuple[str, str, Quantity]]:
+def each(
+    asked: MeasurementPlan, places: Collection[Place]
+) -> Iterator[tuple[str, str, ProbeQuantity]]:
     """Yield (level, setting, quantity) of each reading that answers at `places` give."""
     for level in dict.fromkeys(level for level, _ in places):
         for setting, terms in asked.terms.items():
@@ -38,14 +40,16 @@ def each(asked: Asked, places: Collection[Place]) -> Iterator[tuple[str, str, Qu
                     yield level, setting, quantity
 
 
-def of(asked: Asked, answers: Answers, step: int, before: Answers | None) -> Iterator[Reading]:
+def of(
+    asked: MeasurementPlan, answers: Answers, step: int, before: Answers | None
+) -> Iterator[ProbeReading]:
     """Yield the readings of `answers` by level and setting, with their change since `before`."""
     for level, setting, quantity in each(asked, answers):
         terms = asked.terms[setting]
-        own = _weighed(quantity, answers, level, terms)
-        held_against = None if before is None else _weighed(quantity, before, level, terms)
-        estimate, change = _estimated(quantity.whole, own, held_against)
-        yield Reading(
+        own = _weighted_parts(quantity, answers, level, terms)
+        held_against = None if before is None else _weighted_parts(quantity, before, level, terms)
+        estimate, change = _estimate(quantity.whole, own, held_against)
+        yield ProbeReading(
             level=level,
             quantity=quantity.name,
             setting=setting,
@@ -62,9 +66,9 @@ Weighed = Sequence[tuple[float, Parts]]
 """(factor, parts of a ratio) of the terms of a reading."""
 
 
-def _estimated(
+def _estimate(
     whole: float | None, own: Weighed, before: Weighed | None
-) -> tuple[Estimate, Estimate]:
+) -> tuple[ProbeEstimate, ProbeEstimate]:
     """Return the estimate and its change, by shares.py if the quantity is a share of `whole`."""
     now, then = _mean_of(own), None if before is None else _mean_of(before)
     if whole is None or now is None or (before is not None and then is None):
@@ -86,25 +90,25 @@ def _mean_of(terms: Weighed) -> Parts | None:
     return [(sum(a for a, _ in own), sum(b for _, b in own)) for own in zip(*each, strict=True)]
 
 
-def _of_ratios(own: Weighed, before: Weighed | None) -> tuple[Estimate, Estimate]:
+def _of_ratios(own: Weighed, before: Weighed | None) -> tuple[ProbeEstimate, ProbeEstimate]:
     """Return the weighted sum of ratios and its change."""
-    estimate = over_users.combined(own)
+    estimate = over_users.weighted_sum(own)
     if before is None:
         return estimate, over_users.NOT_MEASURED
     taken_off = [(-factor, parts) for factor, parts in before]
-    return estimate, over_users.combined([*own, *taken_off])
+    return estimate, over_users.weighted_sum([*own, *taken_off])
 
 
-def _is_asked(quantity: Quantity, places: Collection[Place], level: str, terms: Terms) -> bool:
+def _is_asked(quantity: ProbeQuantity, places: Collection[Place], level: str, terms: Terms) -> bool:
     """Return whether a quantity is measured in all of these settings, and the level has them."""
     names = [name for _, name in terms]
     belongs = quantity.settings is None or set(names) <= set(quantity.settings)
     return belongs and all((level, name) in places for name in names)
 
 
-def _weighed(quantity: Quantity, answers: Answers, level: str, terms: Terms) -> Weighed:
+def _weighted_parts(quantity: ProbeQuantity, answers: Answers, level: str, terms: Terms) -> Weighed:
     return [(factor, _parts(quantity, answers[level, setting])) for factor, setting in terms]
 
 
-def _parts(quantity: Quantity, by_user: Mapping[int, Sequence[Any]]) -> Parts:
+def _parts(quantity: ProbeQuantity, by_user: Mapping[int, Sequence[Any]]) -> Parts:
     return [quantity.of_user(by_user[user]) for user in sorted(by_user)]

@@ -30,7 +30,7 @@ PROBES: Mapping[str, Probe] = {
 }
 
 
-def named(name: str) -> Probe:
+def get(name: str) -> Probe:
     """Return the probe called `name`. Raises ConfigError if there is none."""
     if name not in PROBES:
         raise ConfigError(f"NAME must be one of {', '.join(PROBES)}, got {name!r}")

@@ -18,11 +18,11 @@ from harness.probes.quantity import (
     Battery,
     ItemChoice,
     Probe,
-    Quantity,
+    ProbeQuantity,
     Setting,
     Terms,
 )
-from harness.probes.results import Reading
+from harness.probes.results import ProbeReading
 
 TABULAR = (
     "policy.kind=tabular: it chooses strategies, and the phrase grammar which of the user's facts "
@@ -38,11 +38,11 @@ def _settings(config: RunConfig) -> Sequence[Setting]:
     return tuple(map(Setting, fidelity.FRAMINGS))
 
 
-def _combined(config: RunConfig) -> Mapping[str, Terms]:
+def _combinations(config: RunConfig) -> Mapping[str, Terms]:
     return knowledge.COMBINED if config.policy.kind == "hf" else {}
 
 
-def _quantities(config: RunConfig) -> Sequence[Quantity]:
+def _quantities(config: RunConfig) -> Sequence[ProbeQuantity]:
     of_kind = {"tabular": (), "tiny": fidelity.QUANTITIES, "hf": knowledge.QUANTITIES}
     return of_kind[config.policy.kind]
 
@@ -60,7 +60,7 @@ def _battery(config: RunConfig, choice: ItemChoice) -> Battery:
     return fidelity.battery(choice.first)
 
 
-def _verdict(readings: Sequence[Reading]) -> str:
+def _verdict(readings: Sequence[ProbeReading]) -> str:
     """Return a verdict on the cost of warmth for a Hugging Face model; empty for others."""
     of_questions = any(one.level == knowledge.ALL for one in readings)
     return knowledge.verdict(readings) if of_questions else ""
@@ -71,7 +71,7 @@ PROBE = Probe(
     "Does the policy stay true to the facts, when its user is sad and when they are wrong?",
     _quantities,
     settings=_settings,
-    combined=_combined,
+    combined=_combinations,
     battery=_battery,
     verdict=_verdict,
     not_measured=lambda config: (TABULAR,) if config.policy.kind == "tabular" else (),

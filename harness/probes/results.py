@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from harness.config.run import SCHEMA
-from harness.probes.over_users import NOT_MEASURED, Estimate
+from harness.probes.over_users import NOT_MEASURED, ProbeEstimate
 from harness.records import probe_answer
 from harness.records.provenance import MadeBy
 
@@ -16,7 +16,7 @@ START = 0
 
 
 @dataclass(frozen=True)
-class Reading:
+class ProbeReading:
     """One quantity of one policy at one level."""
 
     level: str
@@ -25,8 +25,8 @@ class Reading:
     """Setting of the policy; empty for the run's own config."""
     unit: str
     step: int
-    estimate: Estimate
-    change: Estimate = NOT_MEASURED
+    estimate: ProbeEstimate
+    change: ProbeEstimate = NOT_MEASURED
     """Difference from the reference; not measured for the reference itself."""
     people: float | None = None
     """Value for human supporters."""
@@ -40,7 +40,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Probed:
+class ProbeResult:
     """The answer to one question about one run."""
 
     probe: str
@@ -48,7 +48,7 @@ class Probed:
     run: str
     against: str
     """`start`, or the folder of another run or of a model."""
-    reference: tuple[Reading, ...]
+    reference: tuple[ProbeReading, ...]
     """Readings of the reference policy."""
     steps: tuple[int, ...]
     """Steps of the probed checkpoints."""
@@ -58,7 +58,7 @@ class Probed:
     """Conversations with each user."""
     conversations: int
     """Total number of conversations."""
-    readings: tuple[Reading, ...]
+    readings: tuple[ProbeReading, ...]
     """Readings of the run, step by step."""
     items: int | None = None
     """Number of items that each policy was asked; None for conversations with users."""
@@ -93,13 +93,13 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def rows(probed: Probed) -> list[Mapping[str, Any]]:
+def rows(probed: ProbeResult) -> list[Mapping[str, Any]]:
     """Return the rows of readings.csv; `policy` is `run`, or the name of the reference."""
     known = [(probed.against, reading) for reading in probed.reference]
     return [_row(*one) for one in (*known, *(("run", reading) for reading in probed.readings))]
 
 
-def _row(policy: str, reading: Reading) -> Mapping[str, Any]:
+def _row(policy: str, reading: ProbeReading) -> Mapping[str, Any]:
     own, moved = reading.estimate, reading.change
     values = (policy, reading.level, reading.quantity, reading.setting, reading.unit, reading.step)
     numbers = (own.value, own.low, own.high, moved.value, moved.low, moved.high)

@@ -35,7 +35,9 @@ Tell = Callable[[str], None]
 
 
 @contextlib.contextmanager
-def met(configs: Sequence[RunConfig], folder: Path, tell: Tell) -> Iterator[EndpointClient]:
+def open_clients(
+    configs: Sequence[RunConfig], folder: Path, tell: Tell
+) -> Iterator[EndpointClient]:
     """Return a context in which the served users of `configs`, all at one endpoint, can be used.
 
     The journal is kept in `folder`, and `tell` receives messages. Raises ConfigError for an invalid
@@ -47,8 +49,8 @@ def met(configs: Sequence[RunConfig], folder: Path, tell: Tell) -> Iterator[Endp
     simulator = configs[0].simulator
     client = client_for(simulator)
     try:
-        with permission.given(sends):
-            with atomic.storage(folder):
+        with permission.temporarily_granted(sends):
+            with atomic.storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             client.keep_in(folder / JOURNAL)
             client.at_step(THE_STEP, binding=False)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import beta, norm, t
 
-from harness.probes.over_users import CONFIDENCE, NOT_MEASURED, Estimate, Parts, jackknife
+from harness.probes.over_users import CONFIDENCE, NOT_MEASURED, Parts, ProbeEstimate, jackknife
 
 ROUNDING = 1e-9
 """Tolerance for sums of floating-point numbers at a bound."""
@@ -32,7 +32,7 @@ class _Share:
     """The share without each user, shape (users,)."""
 
 
-def share(parts: Parts, whole: float = 1.0) -> Estimate:
+def share(parts: Parts, whole: float = 1.0) -> ProbeEstimate:
     """Return sum of numerators / sum of denominators, where each user's ratio is in [0, `whole`].
 
     If all users have the same share, each counts as one answer. Not measured for fewer than
@@ -41,10 +41,10 @@ def share(parts: Parts, whole: float = 1.0) -> Estimate:
     own = _shares([parts], whole)
     if own is None:
         return NOT_MEASURED
-    return _scaled(own[0].value, own[0].low, own[0].high, whole)
+    return _scale(own[0].value, own[0].low, own[0].high, whole)
 
 
-def share_change(before: Parts, after: Parts, whole: float = 1.0) -> Estimate:
+def share_change(before: Parts, after: Parts, whole: float = 1.0) -> ProbeEstimate:
     """Return the share of `after` minus the share of `before`, over the same users in order.
 
     The interval combines the two shares' intervals (Newcombe 1998, method 10), with the correlation
@@ -56,14 +56,14 @@ def share_change(before: Parts, after: Parts, whole: float = 1.0) -> Estimate:
     now, then = both
     r = _correlation(now.without, then.without)
     difference = now.value - then.value
-    down = _joined(now.value - now.low, then.high - then.value, r)
-    up = _joined(now.high - now.value, then.value - then.low, r)
+    down = _join(now.value - now.low, then.high - then.value, r)
+    up = _join(now.high - now.value, then.value - then.low, r)
     low, high = max(-1.0, difference - down), min(1.0, difference + up)
-    return _scaled(difference, low, high, whole)
+    return _scale(difference, low, high, whole)
 
 
-def _scaled(value: float, low: float, high: float, whole: float) -> Estimate:
-    return Estimate(whole * value, whole * low, whole * high)
+def _scale(value: float, low: float, high: float, whole: float) -> ProbeEstimate:
+    return ProbeEstimate(whole * value, whole * low, whole * high)
 
 
 def _shares(each: Sequence[Parts], whole: float) -> list[_Share] | None:
@@ -92,7 +92,7 @@ def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
     return _Share(value, min(value, low), max(value, high), without)
 
 
-def _joined(one: float, other: float, r: float) -> float:
+def _join(one: float, other: float, r: float) -> float:
     return math.sqrt(max(0.0, one**2 - 2 * r * one * other + other**2))
 
 

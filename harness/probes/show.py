@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.probes import served
-from harness.probes.over_users import Estimate
-from harness.probes.results import START, Probed, Reading
+from harness.probes.over_users import ProbeEstimate
+from harness.probes.results import START, ProbeReading, ProbeResult
 from harness.report.tables.grid import grid
 from harness.report.text import wording
 from harness.utils.safe_text import text
@@ -23,7 +23,7 @@ METHOD = (
 )
 
 
-def show(probed: Probed, console: Console) -> None:
+def show(probed: ProbeResult, console: Console) -> None:
     """Print the question, a table for each level, and how to read it."""
     console.print(text(probed.asks, "bold"), soft_wrap=True)
     console.print(text(f"{probed.run}: {_size(probed)}", "dim"), soft_wrap=True)
@@ -44,7 +44,7 @@ def show(probed: Probed, console: Console) -> None:
         console.print(text(f"the picture and readings.csv have {shown}", "dim"), soft_wrap=True)
 
 
-def _size(probed: Probed) -> str:
+def _size(probed: ProbeResult) -> str:
     if probed.items is not None:
         settings = len({reading.setting for reading in probed.reference})
         return f"{wording.plural(probed.items, 'item')} in each framing" if settings else "no items"
@@ -52,7 +52,7 @@ def _size(probed: Probed) -> str:
     return f"{each} a level and policy"
 
 
-def _table(probed: Probed, level: str) -> Table:
+def _table(probed: ProbeResult, level: str) -> Table:
     others = [name for name in (PEOPLE, PUBLISHED) if _has(probed, name)]
     step = probed.steps[-1]
     headings = [_against(probed), "model" if step == START else f"step {step}", "change"]
@@ -64,15 +64,15 @@ def _table(probed: Probed, level: str) -> Table:
     return table
 
 
-def _has(probed: Probed, name: str) -> bool:
+def _has(probed: ProbeResult, name: str) -> bool:
     return any(getattr(reading, name) is not None for reading in probed.readings)
 
 
-def _against(probed: Probed) -> str:
+def _against(probed: ProbeResult) -> str:
     return "start" if probed.against == "start" else "against"
 
 
-def _cells(reference: Reading, last: Reading, others: Sequence[str]) -> list[Text]:
+def _cells(reference: ProbeReading, last: ProbeReading, others: Sequence[str]) -> list[Text]:
     change = last.change
     is_sure = None not in (change.low, change.high) and not change.holds(0.0)
     of_others = [getattr(reference, name) for name in others]
@@ -85,11 +85,11 @@ def _cells(reference: Reading, last: Reading, others: Sequence[str]) -> list[Tex
     ]
 
 
-def _value(one: Estimate) -> str:
+def _value(one: ProbeEstimate) -> str:
     return "-" if one.value is None else wording.number(one.value)
 
 
-def _full(one: Estimate) -> str:
+def _full(one: ProbeEstimate) -> str:
     if one.value is None or one.low is None or one.high is None:
         return "not measured"
     return wording.estimate(one.value, one.low, one.high)

@@ -18,7 +18,7 @@ ADAPTERS = "adapter_config.json"
 
 
 @dataclass(frozen=True)
-class Source:
+class PolicySource:
     """A policy with fixed weights, not yet loaded."""
 
     config: RunConfig
@@ -41,7 +41,7 @@ class Source:
     """Newer, damaged checkpoints of the run, and their damage."""
 
     @property
-    def start(self) -> Source:
+    def start(self) -> PolicySource:
         """The start policy. Raises ConfigError if it is unknown."""
         if not self.knows_start:
             raise ConfigError(
@@ -53,7 +53,7 @@ class Source:
         )
 
 
-def of(folder: Path, step: int | None) -> Source:
+def of(folder: Path, step: int | None) -> PolicySource:
     """Return the policy of a run at a step, by default the last intact checkpoint, or of a model's
     folder.
 
@@ -66,7 +66,7 @@ def of(folder: Path, step: int | None) -> Source:
     return _of_folder(folder, _read(folder))
 
 
-def every(folder: Path) -> list[Source]:
+def all_checkpoints(folder: Path) -> list[PolicySource]:
     """Return each kept checkpoint of a run, earliest first. Raises as `of` does."""
     if policy_file.is_model(folder):
         raise ConfigError(f"--along must go with a run, since {folder} holds one model")
@@ -91,23 +91,23 @@ def _read(folder: Path) -> PolicyFile:
     told = policy_file.read(folder)
     if not told.levels_lacking:
         return told
-    with planner.shipped_alone():
+    with planner.only_shipped_options():
         shipped = planner.point(["policy=tabular"]).config.levels
     made = {name: getattr(shipped, name) for name in told.levels_lacking}
     config = replace(told.config, levels=replace(told.config.levels, **made))
     return replace(told, config=config)
 
 
-def _of_run(one: TrainedRun) -> Source:
+def _of_run(one: TrainedRun) -> PolicySource:
     weights = one.checkpoint.path if one.config.policy.kind == "tabular" else one.files
     step, sum_of_start = one.checkpoint.step, one.status.start_model
-    return Source(
+    return PolicySource(
         one.config, one.run.config, weights, step, sum_of_start, f"step {step}",
         checkpoint=checkpoints.sum_of(one.checkpoint), passed_over=one.passed_over,
     )  # fmt: skip
 
 
-def _of_folder(folder: Path, told: PolicyFile) -> Source:
+def _of_folder(folder: Path, told: PolicyFile) -> PolicySource:
     """Return the policy in a model's folder.
 
     Raises ConfigError for a tabular policy, and for adapters without a model.
@@ -129,4 +129,4 @@ def _of_folder(folder: Path, told: PolicyFile) -> Source:
     config = replace(told.config, policy=policy)
     start_model = told.start_model if knows_start else None
     names = (config, where, weights, told.step, start_model)
-    return Source(*names, "the model", knows_start, told.left_out)
+    return PolicySource(*names, "the model", knows_start, told.left_out)

@@ -23,7 +23,7 @@ import numpy as np
 
 from harness.config.run import INTENTIONS, RunConfig
 from harness.policy.tabular import recall
-from harness.probes.quantity import Probe, Quantity
+from harness.probes.quantity import Probe, ProbeQuantity
 from harness.simulator.factory import intention_of
 from harness.train.metrics.held_out import levels_of
 from harness.train.rollout.tabular_speaker import RECEPTION
@@ -88,15 +88,15 @@ def _is_right(intention: int, belief: Sequence[float]) -> float:
     return float(int(np.argmax(belief)) == intention)
 
 
-def _quantities(config: RunConfig) -> Sequence[Quantity]:
+def _quantities(config: RunConfig) -> Sequence[ProbeQuantity]:
     first, last = (partial(posterior, config, before_last) for before_last in (False, True))
-    own = Quantity(
+    own = ProbeQuantity(
         "own choice before the last reply", "share", partial(_own_is_right, last), whole=1.0
     )
     return (
-        Quantity("known before the first reply", "nats of 2.08", partial(_sum, first, _nats)),
-        Quantity("known before the last reply", "nats of 2.08", partial(_sum, last, _nats)),
-        Quantity(
+        ProbeQuantity("known before the first reply", "nats of 2.08", partial(_sum, first, _nats)),
+        ProbeQuantity("known before the last reply", "nats of 2.08", partial(_sum, last, _nats)),
+        ProbeQuantity(
             "guessed before the last reply", "share", partial(_sum, last, _is_right), whole=1.0
         ),
         *(() if config.policy.kind == "tabular" else (own,)),

@@ -71,13 +71,15 @@ def _vectors(everyone: Sequence[Persona]) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed(HeldOutConversation):
+class PlacedConversation(HeldOutConversation):
     """A conversation with its user's part of the level's slope, see `slope_parts`."""
 
     part: tuple[float, float] = (0.0, 0.0)
 
 
-def placed(saved: SavedPolicy, held: Sequence[HeldOutConversation]) -> Sequence[Placed]:
+def with_slope_parts(
+    saved: SavedPolicy, held: Sequence[HeldOutConversation]
+) -> Sequence[PlacedConversation]:
     """Return the conversations, each with its user's part of the slope."""
     levels, simulator = levels_of(saved.config).every, saved.config.simulator
     by_level: dict[int, dict[int, list[HeldOutConversation]]] = {}
@@ -89,7 +91,7 @@ def placed(saved: SavedPolicy, held: Sequence[HeldOutConversation]) -> Sequence[
         for user, part in _parts(by_user, levels[number], simulator).items()
     }
     return [
-        Placed(
+        PlacedConversation(
             one.meeting, one.conversation, one.divergence, one.choice,
             parts.get((one.meeting.level, one.meeting.user), (0.0, 0.0)),
         )
@@ -152,6 +154,6 @@ def slope_parts(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.fl
     return parts
 
 
-def of_user(some: Sequence[Placed]) -> tuple[float, float]:
+def of_user(some: Sequence[PlacedConversation]) -> tuple[float, float]:
     """Return the part of the user of these conversations, and its weight."""
     return some[0].part

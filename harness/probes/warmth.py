@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import fmean
 
-from harness.probes.quantity import Quantity
+from harness.probes.quantity import ProbeQuantity
 from harness.simulator.personas import PERSONAS
 from harness.simulator.protocol import HELD_OUT
 from harness.train.saved_policy.policy import SavedPolicy
@@ -34,7 +34,9 @@ def _mean(values: Sequence[float]) -> tuple[float, float]:
     return sum(values), float(len(values))
 
 
-QUANTITY = Quantity("warmth: kind minus cold reply", "nats a token", _mean, settings=(SETTING,))
+QUANTITY = ProbeQuantity(
+    "warmth: kind minus cold reply", "nats a token", _mean, settings=(SETTING,)
+)
 
 
 def ask(saved: SavedPolicy) -> dict[int, Sequence[float]]:

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from harness.config.run import RunConfig
-from harness.probes.quantity import AS_TRAINED, Probe, Quantity, Setting
+from harness.probes.quantity import AS_TRAINED, Probe, ProbeQuantity, Setting
 from harness.train.metrics import repeats
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.saved_policy.policy import HeldOutConversation
@@ -43,7 +43,7 @@ def _of_user(
 
 
 QUANTITIES = tuple(
-    Quantity(
+    ProbeQuantity(
         f"{name} {k}",
         "reward" if name == BEST else "share of users",
         partial(_of_user, measure, k),

@@ -34,7 +34,7 @@ APPEND = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 @contextlib.contextmanager
-def storage(path: Path) -> Iterator[None]:
+def storage_errors(path: Path) -> Iterator[None]:
     """Turn an OSError into a StorageError that names `path`."""
     try:
         yield
@@ -54,7 +54,7 @@ def write_bytes(path: Path, data: Buffer, *, durable: bool = True, mode: int = 0
     If `path` is a link, the link itself is replaced. `durable`: fsync before returning. `mode`:
     permissions, reduced by the umask. Raises StorageError, also if the folder is a link.
     """
-    with storage(path), opened(path.parent) as folder:
+    with storage_errors(path), open_folder(path.parent) as folder:
         scratch = _random_name(path.name)
         try:
             _write_new(scratch, data, folder, durable, mode)
@@ -81,7 +81,7 @@ def write_folder(
     existing `target` first; without it, a `target` that is not empty raises OSError. Raises
     OSError, and what `fill` raises.
     """
-    with opened(target.parent) as folder:
+    with open_folder(target.parent) as folder:
         scratch = _random_name(target.name)
         os.mkdir(scratch, dir_fd=folder)
         ours = os.stat(scratch, dir_fd=folder, follow_symlinks=False)
@@ -105,7 +105,7 @@ def copy(source: BinaryIO, target: Path) -> str:
     Raises OSError, also if `target` exists or its folder is a link.
     """
     summed = hashlib.sha256()
-    with opened(target.parent) as folder:
+    with open_folder(target.parent) as folder:
         descriptor = os.open(target.name, NEW, 0o666, dir_fd=folder)
         try:
             while block := source.read(COPIED_BYTES):
@@ -124,7 +124,7 @@ def pinned(folder: Path) -> Iterator[Path]:
     The path leads to this folder even if someone replaces it by a link meanwhile. Without /proc,
     yields `folder` itself. Raises OSError, also if `folder` is a link.
     """
-    with opened(folder) as descriptor:
+    with open_folder(folder) as descriptor:
         path = Path(f"/proc/self/fd/{descriptor}")
         yield path if path.is_dir() else folder
 
@@ -135,7 +135,7 @@ def open_to_append(path: Path, mode: int = 0o666) -> int:
     Raises OSError, also if the file or its folder is a link, and DataError if it is a pipe or a
     device, so that nobody else can choose where the data goes.
     """
-    with opened(path.parent) as folder:
+    with open_folder(path.parent) as folder:
         descriptor = os.open(path.name, APPEND, mode, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -152,13 +152,13 @@ def write_all(descriptor: int, data: Buffer) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Make the entries of `folder` durable, as fsync of a file does for its contents."""
-    with opened(folder) as descriptor:
+    with open_folder(folder) as descriptor:
         os.fsync(descriptor)
 
 
 def probe(folder: Path) -> None:
     """Raise OSError if no file can be created in `folder`, which may be a link."""
-    with opened(folder.resolve()) as descriptor:
+    with open_folder(folder.resolve()) as descriptor:
         scratch = _random_name("probe")
         _write_new(scratch, b"", descriptor, durable=False)
         os.unlink(scratch, dir_fd=descriptor)
@@ -169,7 +169,7 @@ def remove(path: Path) -> None:
 
     Does nothing if `path` does not exist. Raises OSError.
     """
-    with contextlib.suppress(FileNotFoundError), opened(path.parent) as folder:
+    with contextlib.suppress(FileNotFoundError), open_folder(path.parent) as folder:
         remove_at(path.name, folder)
 
 
@@ -179,7 +179,7 @@ def clear(folder: Path, of: str = "") -> int:
     Restricted to final names that begin with `of`. Only the folder's only writer may call this.
     """
     count = 0
-    with contextlib.suppress(OSError), opened(folder) as descriptor:
+    with contextlib.suppress(OSError), open_folder(folder) as descriptor:
         for name in os.listdir(descriptor):  # noqa: PTH208
             if TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
                 with contextlib.suppress(OSError):
@@ -189,7 +189,7 @@ def clear(folder: Path, of: str = "") -> int:
 
 
 @contextlib.contextmanager
-def opened(folder: Path) -> Iterator[int]:
+def open_folder(folder: Path) -> Iterator[int]:
     """Yield a descriptor of `folder`. Raises OSError, with its own message for a link."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -26,7 +26,7 @@ def ensure(entry: Path, needed: Sequence[str], make: Callable[[], None]) -> Path
 
     Raises StorageError if the cache cannot be written, and what `make` raises.
     """
-    with atomic.storage(entry):
+    with atomic.storage_errors(entry):
         entry.parent.mkdir(parents=True, exist_ok=True)
         if not is_sound(entry, needed):
             with FileLock(entry.with_suffix(".lock")):

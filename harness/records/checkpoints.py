@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.errors import DataError
 from harness.records import atomic, manifest, provenance
 from harness.records.metric_rows import RowSums
-from harness.records.provenance import Identity
+from harness.records.provenance import RunIdentity
 
 KEEP = 2
 MODEL = "trainer"
@@ -35,7 +35,7 @@ class Checkpoint:
 
     step: int
     path: Path
-    identity: Identity | None = None
+    identity: RunIdentity | None = None
     """The run that saved it; None if an older version saved it without an identity."""
 
 
@@ -43,7 +43,7 @@ def publish(
     root: Path,
     step: int,
     fill: Callable[[Path], object],
-    identity: Identity | None = None,
+    identity: RunIdentity | None = None,
     rows: RowSums | None = None,
     keep_every: int = 0,
 ) -> Checkpoint:
@@ -53,21 +53,21 @@ def publish(
     are removed, except the KEEP newest and those of steps that are multiples of `keep_every`.
     """
     target = root / f"step-{step:05d}"
-    with atomic.storage(target):
+    with atomic.storage_errors(target):
         root.mkdir(exist_ok=True)  # without parents: a removed run folder is not created again
         atomic.write_folder(target, lambda scratch: _write(scratch, step, fill, identity, rows))
         _prune(root, step, keep_every)
     return Checkpoint(step, target, identity)
 
 
-def newest(root: Path, identity: Identity | None = None) -> tuple[Checkpoint | None, list[str]]:
+def newest(root: Path, identity: RunIdentity | None = None) -> tuple[Checkpoint | None, list[str]]:
     """Return the newest checkpoint that verifies, and why newer ones were passed over.
 
     Raises DataError if it belongs to another run than `identity`: both loading it and silently
     skipping it would mix two runs.
     """
     problems: list[str] = []
-    with atomic.storage(root):
+    with atomic.storage_errors(root):
         for path in reversed(all_in(root)):
             problem = manifest.problem(path)
             if problem is None:
@@ -78,7 +78,7 @@ def newest(root: Path, identity: Identity | None = None) -> tuple[Checkpoint | N
     return None, problems
 
 
-def identity_of(path: Path) -> Identity | None:
+def identity_of(path: Path) -> RunIdentity | None:
     """Return the run that the manifest in `path` names; None if it names none.
 
     Raises DataError if the entry is malformed.
@@ -91,7 +91,7 @@ def identity_of(path: Path) -> Identity | None:
     return identity
 
 
-def refuse_another(checkpoint: Checkpoint, identity: Identity | None) -> None:
+def refuse_another(checkpoint: Checkpoint, identity: RunIdentity | None) -> None:
     """Raise DataError if the manifest names another step than the folder, or another run."""
     rule, differs = "of the step that its name says", None
     step = manifest.read(checkpoint.path).get("step")
@@ -132,7 +132,7 @@ def _write(
     scratch: Path,
     step: int,
     fill: Callable[[Path], object],
-    identity: Identity | None,
+    identity: RunIdentity | None,
     rows: RowSums | None,
 ) -> None:
     fill(scratch)
@@ -168,5 +168,5 @@ def _prune(root: Path, step: int, keep_every: int) -> None:
 
 def sum_of(checkpoint: Checkpoint) -> str:
     """Return the sha256 of the manifest, which contains those of all files. Raises StorageError."""
-    with atomic.storage(checkpoint.path):
+    with atomic.storage_errors(checkpoint.path):
         return hashlib.sha256((checkpoint.path / manifest.NAME).read_bytes()).hexdigest()

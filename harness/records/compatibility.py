@@ -54,7 +54,7 @@ def refuse_other_simulator(run: RunFolder, version: int) -> None:
         raise VersionError(
             f"{run.path}: its rows were made with version {written} of the user simulator, and "
             f"this is version {version}: rows of two versions are not one run; continue it with "
-            f"{provenance.named(writer)}, which wrote them"
+            f"{provenance.describe_versions(writer)}, which wrote them"
         )
 
 
@@ -80,10 +80,10 @@ def unknown_keys(run: RunFolder, status: RunStatus) -> list[str]:
 def _of_config(run: RunFolder, status: RunStatus) -> list[str]:
     """Return unknown keys, but none if the config was edited: no newer version wrote those."""
     values = plain_file.yaml_values(run.config)
-    keys = config_file.unknown(values) if isinstance(values, dict) else []
+    keys = config_file.unknown_keys(values) if isinstance(values, dict) else []
     if keys and status.config_hash:
         with contextlib.suppress(TypeError, ValueError, RecursionError):  # not JSON: edited too
-            return keys if changed_values(run, status, values) is None else []
+            return keys if values_change(run, status, values) is None else []
     return []
 
 
@@ -117,7 +117,7 @@ def _of_sweep(root: Path) -> Iterator[tuple[str, list[str]]]:
     if (root / study_file.FILE).is_file():
         values = _json(root / study_file.FILE)
         stated = values.get("stated")
-        inner_keys = _beside(stated, study_file.Stated) if isinstance(stated, dict) else []
+        inner_keys = _beside(stated, study_file.StudyStatement) if isinstance(stated, dict) else []
         keys = _beside(values, study_file.StudyRecord)
         yield study_file.FILE, [*keys, *(f"stated.{key}" for key in inner_keys)]
 
@@ -135,9 +135,11 @@ def _any_writer(root: Path) -> MadeBy:
 
 
 def _sentence(keys: list[str], writer: MadeBy) -> str:
+    this = provenance.describe_versions(provenance.current_versions())
+    planned = provenance.describe_versions(writer)
     return (
-        f"{', '.join(keys)}, which this version ({provenance.named(provenance.now())}) does not "
-        f"know; it was planned with {provenance.named(writer)}: continue it with that version"
+        f"{', '.join(keys)}, which this version ({this}) does not know; it was planned with "
+        f"{planned}: continue it with that version"
     )
 
 
@@ -167,21 +169,21 @@ def keys_that_came_later(run: RunFolder) -> list[str]:
 
     The run uses their defaults. Raises DataError if the file is not YAML.
     """
-    lacking = config_file.absent(plain_file.yaml_values(run.config))
+    lacking = config_file.missing_keys(plain_file.yaml_values(run.config))
     return [key for key in lacking if not any(key.startswith(f"{part}.") for part in lacking)]
 
 
-def changed(run: RunFolder, status: RunStatus) -> str | None:
+def config_change(run: RunFolder, status: RunStatus) -> str | None:
     """Describe how config.yaml differs from the planned config; None if it does not.
 
     Rows of two configs in one file would look like those of one run. Keys added to harness since
     do not matter: the hash covers the keys in the file. Raises DataError if the file is not YAML.
     """
-    return changed_values(run, status, plain_file.yaml_values(run.config))
+    return values_change(run, status, plain_file.yaml_values(run.config))
 
 
-def changed_values(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
-    """`changed` for the values of config.yaml. Raises TypeError for values that are not JSON."""
+def values_change(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
+    """`config_change` for values of config.yaml. Raises TypeError for values that are not JSON."""
     planned = (status.config_hash, status.seed)
     now = (config_file.hash_of(values), values.get("seed"))
     if all(was in ("", None, is_now) for was, is_now in zip(planned, now, strict=True)):

@@ -40,7 +40,7 @@ def _build(cls: Any, values: Any, where: str, key: str) -> Any:
     if unknown:
         at = f"{where}: {key}" if key else where
         raise ConfigError(f"{at}: unknown key {unknown[0]!r}; allowed: {', '.join(parts)}")
-    problem = shape.problem(cls, _completed(cls, values), key)
+    problem = shape.problem(cls, _with_default_values(cls, values), key)
     if problem:
         raise ConfigError(f"{where}: {problem}")
     kinds = _part_types(cls)
@@ -55,34 +55,36 @@ def _build(cls: Any, values: Any, where: str, key: str) -> Any:
         raise ConfigError(f"{at}: {error}") from error
 
 
-def completed(values: Mapping[str, Any]) -> dict[str, Any]:
+def with_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     """Add the defaults of missing keys to the values of a config file, without validating them.
 
     Values with another schema version are returned unchanged.
     """
-    return _filled(RunConfig, values) if values.get("schema") == SCHEMA else dict(values)
+    return _fill_defaults(RunConfig, values) if values.get("schema") == SCHEMA else dict(values)
 
 
-def _filled(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def _fill_defaults(cls: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """Add defaults recursively, after the existing keys, which keep their order."""
     kinds = _part_types(cls)
     return {
-        name: _filled(kinds[name], value) if name in kinds and isinstance(value, Mapping) else value
-        for name, value in {**values, **_completed(cls, values)}.items()
+        name: _fill_defaults(kinds[name], value)
+        if name in kinds and isinstance(value, Mapping)
+        else value
+        for name, value in {**values, **_with_default_values(cls, values)}.items()
     }
 
 
-def absent(values: Mapping[str, Any]) -> list[str]:
+def missing_keys(values: Mapping[str, Any]) -> list[str]:
     """Return the dotted keys that a config file lacks, since they were added after it."""
-    return list(keys.difference(values).lacking)
+    return list(keys.compare_keys(values).lacking)
 
 
-def unknown(values: Mapping[str, Any]) -> list[str]:
+def unknown_keys(values: Mapping[str, Any]) -> list[str]:
     """Return the dotted keys of a config file that this version does not know."""
-    return list(keys.difference(values).unknown)
+    return list(keys.compare_keys(values).unknown)
 
 
-def _completed(cls: Any, values: Any) -> Any:
+def _with_default_values(cls: Any, values: Any) -> Any:
     """Add the defaults of missing keys, as plain values. `seed` gets none, since every version
     has written it.
     """

@@ -57,7 +57,7 @@ def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
             raise VersionError(f"{path}: {rule}: a newer version of harness wrote it and reads it")
         lacks = tuple(name for name in KEPT if name not in table.column_names)
         if schema < SCHEMA:
-            rows = _upgraded(table.to_pylist(), expected.names)
+            rows = _upgrade(table.to_pylist(), expected.names)
             made = conversations.table(rows)
         else:
             for name in {*ADDED} - {*table.column_names}:
@@ -86,19 +86,22 @@ def as_written(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: {rule}: {plain_file.one_line(error)}") from error
 
 
-def _upgraded(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+def _upgrade(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
     """Convert rows of version 1 to the columns `names`; None for columns that it lacks.
 
     Raises ValueError, TypeError or KeyError for malformed rows.
     """
-    return [{**dict.fromkeys(names), **_kept(row, names), **_changed(row)} for row in rows]
+    return [
+        {**dict.fromkeys(names), **_kept_columns(row, names), **_changed_columns(row)}
+        for row in rows
+    ]
 
 
-def _kept(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _kept_columns(row: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: row[name] for name in names if name in row}
 
 
-def _changed(row: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the columns whose format has changed."""
     before, after = row["emotion_before"], row["emotion_after"]
     joined, is_reply = row["strategy"], row["speaker"] != "user"

@@ -83,19 +83,19 @@ def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
     import pyarrow.parquet as pq
 
     target = folder / f"step-{step:05d}.parquet"
-    content, made = io.BytesIO(), table([_known(turn) for turn in turns])
+    content, made = io.BytesIO(), table([_known_columns(turn) for turn in turns])
     # a quarter smaller: parquet's own types suffice, and readers always read the whole file
     lean = {"compression": "zstd", "store_schema": False, "write_statistics": False}
     with pq.ParquetWriter(content, made.schema, **lean) as writer:
         writer.add_key_value_metadata({SCHEMA_KEY: str(SCHEMA)})
         writer.write_table(made)
-    with atomic.storage(target):
+    with atomic.storage_errors(target):
         folder.mkdir(exist_ok=True)
     atomic.write_bytes(target, content.getbuffer(), durable=False)
     return target
 
 
-def _known(turn: TurnRecord) -> dict[str, Any]:
+def _known_columns(turn: TurnRecord) -> dict[str, Any]:
     """Return the columns of a turn that are not null; the schema adds the others."""
     return {name: value for name in COLUMNS if (value := getattr(turn, name)) is not None}
 

@@ -1,8 +1,8 @@
 """debug.log in the folder of a run or a sweep: tracebacks of unexpected errors.
 
 The terminal shows one sentence about an error; this file holds the traceback. A handler that
-catches all exceptions passes them to `keep`, which does not fail on a full or read-only disk: only
-the traceback is lost, not the run.
+catches all exceptions passes them to `log_traceback`, which does not fail on a full or read-only
+disk: only the traceback is lost, not the run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.errors import HarnessError
 from harness.records import atomic
 from harness.utils import process, safe_text
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 NAME = "debug.log"
 LARGEST_CHARACTERS = 100_000
@@ -37,7 +37,7 @@ class _Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         lines = super().format(record)[-LARGEST_CHARACTERS:].split("\n")
-        return "\n".join(map(visible, lines))
+        return "\n".join(map(escape, lines))
 
 
 class _FolderHandler(logging.Handler):
@@ -50,7 +50,7 @@ class _FolderHandler(logging.Handler):
         folder = getattr(record, "folder", None)
         if not isinstance(folder, Path):
             return
-        with atomic.storage(folder / NAME):
+        with atomic.storage_errors(folder / NAME):
             descriptor = atomic.open_to_append(folder / NAME, mode=0o600)
             try:
                 atomic.write_all(descriptor, f"{self.format(record)}\n".encode())
@@ -64,7 +64,7 @@ _HANDLER.setFormatter(_FORMATTER)
 LOGGER.addHandler(_HANDLER)
 
 
-def keep(folder: Path, error: BaseException) -> str:
+def log_traceback(folder: Path, error: BaseException) -> str:
     """Log the traceback of `error` in `folder`; with --debug, print it too.
 
     Returns an ending for a sentence about the error, `; traceback in DIR/debug.log`, or an empty
@@ -76,7 +76,7 @@ def keep(folder: Path, error: BaseException) -> str:
 
 
 @contextlib.contextmanager
-def bugs_kept(folder: Path) -> Iterator[None]:
+def logged_bugs(folder: Path) -> Iterator[None]:
     """Log exceptions other than HarnessError, and add the log's path to them as a note."""
     try:
         yield

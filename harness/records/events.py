@@ -29,7 +29,7 @@ class EventLog:
     def append(self, event: str, **values: Any) -> None:
         record = {"time_unix_s": round(time.time(), 3), "event": event, **values}
         line = (json.dumps(record, allow_nan=False) + "\n").encode()
-        with atomic.storage(self._path):
+        with atomic.storage_errors(self._path):
             descriptor = atomic.open_to_append(self._path)
             try:
                 atomic.write_all(descriptor, line)
@@ -60,7 +60,7 @@ def _attempt(events: Path, step: int) -> dict[str, Any]:
     """Return the first event of the attempt that wrote row `step`; empty if not recorded."""
     at_hand: dict[str, Any] = {}
     wrote: dict[str, Any] = {}
-    for event in _told(events, step):
+    for event in _attempt_events(events, step):
         if event.get("event") in BEGINNINGS:
             at_hand = event
         elif event.get("event") == "step" and event.get("step") == step:
@@ -70,14 +70,16 @@ def _attempt(events: Path, step: int) -> dict[str, Any]:
 
 def every(events: Path) -> list[MadeBy]:
     """Return the distinct versions of the attempts, in order; older versions recorded none."""
-    attempts = [_made_by(event) for event in _told(events, 0) if event.get("event") in BEGINNINGS]
+    attempts = [
+        _made_by(event) for event in _attempt_events(events, 0) if event.get("event") in BEGINNINGS
+    ]
     told = [one for one in attempts if one is not None]
     return [one for n, one in enumerate(told) if one not in told[:n]]
 
 
 def beginning(events: Path) -> dict[str, Any]:
     """Return the first event of the first attempt; empty if not recorded."""
-    told = (event for event in _told(events, 0) if event.get("event") in BEGINNINGS)
+    told = (event for event in _attempt_events(events, 0) if event.get("event") in BEGINNINGS)
     return next(told, {})
 
 
@@ -121,7 +123,7 @@ def _made_by(event: dict[str, Any]) -> MadeBy | None:
     return None if shape.problem(MadeBy, event) else MadeBy(event["versions"], event["git"])
 
 
-def _told(events: Path, step: int) -> Iterator[dict[str, Any]]:
+def _attempt_events(events: Path, step: int) -> Iterator[dict[str, Any]]:
     """Yield the first events of attempts and the events of row `step`. Skips damaged lines."""
     wanted = (b'"start"', b'"resume"', f'"step": {step},'.encode())
     try:

@@ -32,7 +32,7 @@ def holder(run: RunFolder) -> str | None:
     return None
 
 
-def elsewhere(run: RunFolder) -> str | None:
+def holder_elsewhere(run: RunFolder) -> str | None:
     """Describe a process on another machine that seems to hold the folder; None if there is none.
 
     See `holder_file.elsewhere`.
@@ -47,18 +47,18 @@ def take(folder: RunFolder) -> int:
     folder is a link, and StorageError.
     """
     plain_file.refuse_link(folder.path)
-    with atomic.storage(folder.path / run_lock.NAME):
+    with atomic.storage_errors(folder.path / run_lock.NAME):
         descriptor = run_lock.acquire(folder.path, run_lock.ASKING_S)
     if descriptor is None:
         recorded = holder_file.read(folder.path)
         raise StoppedError(f"{folder.path}: held by process {recorded or holder_file.UNNAMED}")
-    other = holder_file.beside(folder.path, folder.metrics)
+    other = holder_file.other_writer(folder.path, folder.metrics)
     if other is not None:
         os.close(descriptor)
         raise StoppedError(f"{folder.path}: held by process {other}")
     for path in (folder.path, folder.conversations, folder.simulator, folder.trackers):
         atomic.clear(path)  # leftovers of killed writers
-    with atomic.storage(folder.path):
+    with atomic.storage_errors(folder.path):
         me = holder_file.this_process(folder.path)
     atomic.write_text(folder.holder, me.to_text())
     return descriptor
@@ -134,11 +134,11 @@ def _is_lock(descriptor: Path, run: RunFolder) -> bool:
     return False
 
 
-class Keeper:
+class LockKeeper:
     """Renews the lock of a folder that this process holds; does nothing for other folders."""
 
     def __init__(self, run: RunFolder) -> None:
-        with atomic.storage(run.path):
+        with atomic.storage_errors(run.path):
             self._run, self._me = run, holder_file.this_process(run.path)
         self._holds = holder_file.read(run.path) == self._me
         self._locks: list[int] = []
@@ -150,7 +150,7 @@ class Keeper:
         """
         if not self._holds:
             return False
-        with atomic.storage(self._run.path / run_lock.NAME):
+        with atomic.storage_errors(self._run.path / run_lock.NAME):
             again = run_lock.acquire(self._run.path, wait_s=0)  # None: the lock is still in place
         if again is not None:
             self._locks.append(again)
@@ -169,16 +169,16 @@ class Keeper:
 
 
 @contextlib.contextmanager
-def only_writer(run: RunFolder) -> Iterator[Keeper]:
+def only_writer(run: RunFolder) -> Iterator[LockKeeper]:
     """Lock metrics.jsonl of `run`. Raises StoppedError if another process has locked it, DataError
     if it is a link, and StorageError.
     """
     plain_file.refuse_link(run.metrics)
-    with atomic.storage(run.metrics):
+    with atomic.storage_errors(run.metrics):
         rows = run_lock.acquire_file(run.metrics, wait_s=run_lock.ASKING_S)
     if rows is None:
         raise StoppedError(f"{run.path}: held by process {holder_file.UNNAMED}")
-    keeper = Keeper(run)
+    keeper = LockKeeper(run)
     try:
         yield keeper
     finally:

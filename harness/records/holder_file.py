@@ -49,7 +49,7 @@ class Holder:
     def lives(self) -> bool:
         """Whether this process is still running, on this machine."""
         here = self.started is not None and self.node == platform.node()
-        return here and self.started == started(self.pid)
+        return here and self.started == start_time(self.pid)
 
     def to_text(self) -> str:
         where = f"folder {self.folder}\n" if self.folder else ""
@@ -58,7 +58,7 @@ class Holder:
 
 def this_process(folder: Path) -> Holder:
     """Return this process as the holder of `folder`. Raises OSError if `folder` is missing."""
-    return Holder(os.getpid(), platform.node(), started(os.getpid()), _number(folder))
+    return Holder(os.getpid(), platform.node(), start_time(os.getpid()), _number(folder))
 
 
 def read(folder: Path) -> Holder | None:
@@ -66,14 +66,14 @@ def read(folder: Path) -> Holder | None:
 
     A copy of a held folder has no holder either.
     """
-    said = _said(folder)
+    said = _read_record(folder)
     try:
         return said if said and said.folder in (None, _number(folder)) else None
     except OSError:
         return None
 
 
-def _said(folder: Path) -> Holder | None:
+def _read_record(folder: Path) -> Holder | None:
     try:
         match = FORMAT.fullmatch(plain_file.text(folder / NAME, LARGEST_BYTES))
     except (DataError, OSError):
@@ -96,7 +96,7 @@ def elsewhere(folder: Path, step_s: float = 0.0) -> str | None:
     Needed since a lock may not work across a network file system, and a process number cannot be
     checked on another machine. Only the folder's inode is compared: the device differs by machine.
     """
-    said = _said(folder)
+    said = _read_record(folder)
     if said is None or said.node == platform.node():
         return None
     try:
@@ -119,7 +119,7 @@ def _number(folder: Path) -> str:
     return f"{status.st_dev}:{status.st_ino}"
 
 
-def beside(folder: Path, metrics: Path) -> str | None:
+def other_writer(folder: Path, metrics: Path) -> str | None:
     """Describe another live process that holds `folder` or writes `metrics`; None if there is none.
 
     Does not rely on the folder's lock, whose file may have been deleted.
@@ -133,7 +133,7 @@ def beside(folder: Path, metrics: Path) -> str | None:
 UNNAMED = f"(one that no {NAME} names)"
 
 
-def started(pid: int) -> str | None:
+def start_time(pid: int) -> str | None:
     """Return the start time of process `pid` as a text, which tells it from earlier processes of
     that number; None if there is no such process or it is a zombie.
     """

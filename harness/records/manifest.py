@@ -47,7 +47,7 @@ def problem(folder: Path) -> str | None:
         return str(error)
     if any(path.is_symlink() for path in folder.rglob("*")):
         return "must hold no link, and does"
-    changed = _changed(folder, wanted)
+    changed = _changed_files(folder, wanted)
     return f"{changed[0]} differs from its manifest" if changed else None
 
 
@@ -60,10 +60,10 @@ def lacks_only(folder: Path, name: str) -> bool:
     if name not in wanted or os.path.lexists(folder / name):
         return False  # before reading the other files, which may be many gigabytes
     has_link = any(path.is_symlink() for path in folder.rglob("*"))
-    return not has_link and _changed(folder, wanted) == [name]
+    return not has_link and _changed_files(folder, wanted) == [name]
 
 
-def _changed(folder: Path, wanted: Mapping[str, Any]) -> list[str]:
+def _changed_files(folder: Path, wanted: Mapping[str, Any]) -> list[str]:
     """Return the files that are missing, new or different from `wanted`, in alphabetical order."""
     described = {name: v for name, v in _describe(folder).items() if name != NAME}
     return sorted(n for n in {*wanted, *described} if wanted.get(n) != described.get(n))

@@ -27,13 +27,13 @@ LONGEST_ROW_BYTES = 65_536
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowScan:
     """The valid rows at the start of a file, and the first problem after them."""
 
     ends: array[int]
     """At index N the byte offset of the end of row N; 0 at index 0."""
     summed: array[int]
-    """At index N the checksum of rows 1 to N, see `following`."""
+    """At index N the checksum of rows 1 to N, see `next_checksum`."""
     without_checksum: int
     """Number of rows without a checksum, written by an older version."""
     torn: bool
@@ -66,7 +66,7 @@ def number(row: Mapping[str, Any], key: str) -> float | None:
     return float(value) if abs(value) < LARGEST else None
 
 
-def scan(path: Path) -> Rows:
+def scan(path: Path) -> RowScan:
     """Check the rows of a file in one pass, up to the first damaged one.
 
     Raises OSError, and DataError if the file is not regular or a row exceeds LONGEST_ROW_BYTES.
@@ -85,15 +85,15 @@ def scan(path: Path) -> Rows:
             torn = not line.endswith(b"\n")
             if torn:
                 break
-            checked = holds(line)
+            checked = checksum_matches(line)
             problem = _problem(step, line, checked, lacking_before=unchecked == step - 1)
             if problem is not None:
                 problem = f"{path}:{step}: {problem}"
                 break
             unchecked += checked is None
             ends.append(ends[-1] + len(line))
-            summed.append(following(summed[-1], of_row(line)))
-    return Rows(ends, summed, unchecked, torn, problem)
+            summed.append(next_checksum(summed[-1], of_row(line)))
+    return RowScan(ends, summed, unchecked, torn, problem)
 
 
 def _problem(step: int, line: bytes, checked: bool | None, lacking_before: bool) -> str | None:
@@ -144,7 +144,7 @@ def encode(row: Mapping[str, Any]) -> bytes:
     return body + f', "{KEY}": "{zlib.crc32(body):08x}"}}\n'.encode()
 
 
-def holds(line: bytes) -> bool | None:
+def checksum_matches(line: bytes) -> bool | None:
     """Whether the checksum of a line matches its bytes; None if it has none."""
     end = _END.search(line)
     if end is None:
@@ -158,7 +158,7 @@ def of_row(line: bytes) -> int:
     return zlib.crc32(line[: end.start()] if end else line.rstrip().removesuffix(b"}"))
 
 
-def following(before: int, row: int) -> int:
+def next_checksum(before: int, row: int) -> int:
     """Return the checksum of rows 1 to n, from that of rows 1 to n - 1 (0 for none) and row n's.
 
     It is computed over the rows' checksums, so that the rows themselves need not be read again.
@@ -171,11 +171,11 @@ def sums(rows: Iterable[bytes]) -> RowSums | None:
     first, every = None, 0
     for line in rows:
         row = of_row(line)
-        every = following(every, row)
+        every = next_checksum(every, row)
         first = every if first is None else first
     return None if first is None else RowSums(f"{first:08x}", f"{every:08x}")
 
 
-def without(line: bytes) -> bytes:
+def without_checksum(line: bytes) -> bytes:
     """Return the line without its checksum, as older versions wrote it."""
     return _END.sub(b"}\n", line)

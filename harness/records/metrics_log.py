@@ -56,7 +56,7 @@ class MetricsLog:
         DataError if a row up to `needed` (None: any row) is damaged or the file is not regular.
         """
         self.moved_aside: str | None = None
-        with atomic.storage(path):
+        with atomic.storage_errors(path):
             self._path = path
             self._descriptor = atomic.open_to_append(path)
             try:
@@ -70,7 +70,7 @@ class MetricsLog:
                 raise
             os.ftruncate(self._descriptor, self._ends[-1])
 
-    def _leave_out(self, scanned: metric_rows.Rows, needed: int | None) -> None:
+    def _leave_out(self, scanned: metric_rows.RowScan, needed: int | None) -> None:
         if needed is None or scanned.last_step < needed:
             advice = "without checkpoints/ the rows are computed again"
             raise DataError(f"{scanned.problem}; {advice}")
@@ -95,7 +95,7 @@ class MetricsLog:
 
     def _row(self, step: int) -> tuple[bytes, dict[str, Any]]:
         """Return row `step` on disk, as bytes without the checksum and as values."""
-        line = metric_rows.without(self._on_disk(self._ends[step - 1], self._ends[step]))
+        line = metric_rows.without_checksum(self._on_disk(self._ends[step - 1], self._ends[step]))
         try:
             return line, dict(json.loads(line))
         except (ValueError, TypeError, RecursionError) as error:
@@ -121,14 +121,14 @@ class MetricsLog:
         if step != self.last_step + 1:
             raise ValueError(f"row {step} would leave a gap after row {self.last_step}")
         line = encode_row(step, values, self._columns)
-        with atomic.storage(self._path):
+        with atomic.storage_errors(self._path):
             try:
                 atomic.write_all(self._descriptor, line)
                 os.fsync(self._descriptor)
             except OSError:
                 os.ftruncate(self._descriptor, self._ends[-1])  # leave no partial row
                 raise
-        summed = metric_rows.following(self._summed[-1], metric_rows.of_row(line))
+        summed = metric_rows.next_checksum(self._summed[-1], metric_rows.of_row(line))
         self._summed.append(summed)
         self._ends.append(self._ends[-1] + len(line))
         return True
@@ -136,7 +136,7 @@ class MetricsLog:
     def supersede(self, step: int) -> None:
         """Move the rows from `step` on to metrics.superseded.jsonl, so that others can follow."""
         kept = self._ends[:step]
-        with atomic.storage(self._path):
+        with atomic.storage_errors(self._path):
             self._move_aside(kept[-1], self._ends[-1])
         self._ends, self._summed = kept, self._summed[:step]
 
@@ -155,7 +155,7 @@ class MetricsLog:
 
     def _compare(self, step: int, values: Mapping[str, float | None]) -> None:
         """Compare the columns of the row on disk that this version measures."""
-        with atomic.storage(self._path):
+        with atomic.storage_errors(self._path):
             line, old = self._row(step)
         new = {
             key: _finite(values.get(key)) if key in MEASURED else value

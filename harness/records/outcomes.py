@@ -90,7 +90,7 @@ def _other(where: str, rule: str, given: Any) -> DataError:
     return DataError(f"{where}: {rule}; got {SHORT.repr(given)}")
 
 
-def differing(path: Path, found: LastEvaluation, row: Mapping[str, Any]) -> str | None:
+def describe_difference(path: Path, found: LastEvaluation, row: Mapping[str, Any]) -> str | None:
     """Describe how the outcomes differ from the means in `row`, the metrics of the same step; None
     if they do not.
     """

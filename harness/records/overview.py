@@ -49,7 +49,7 @@ Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Entry:
+class OverviewEntry:
     """One run, sweep or study."""
 
     kind: str
@@ -73,7 +73,7 @@ class Entry:
     note: str | None = None
 
 
-def look(path: Path) -> list[Entry]:
+def list_entries(path: Path) -> list[OverviewEntry]:
     """Return all entries at or below `path`; if `path` is a sweep, its runs.
 
     Raises DataError if `path` is not a folder that can be listed.
@@ -89,21 +89,21 @@ def look(path: Path) -> list[Entry]:
     return list(_below(path, 0))
 
 
-def of_runs(sweep: Sweep, root: Path) -> Iterator[Entry]:
+def of_runs(sweep: Sweep, root: Path) -> Iterator[OverviewEntry]:
     """Yield the entries of a sweep's runs, in the order of sweep.json."""
     for row in sweep.runs:
         yield _of_row(row, root)
 
 
-def _of_row(row: LedgerRow, root: Path) -> Entry:
+def _of_row(row: LedgerRow, root: Path) -> OverviewEntry:
     run, what = RunFolder(root / row.name), " ".join(row.overrides)
     if run.is_run():
         return of_run(run.path, what)
     state = run_state.of_row(row, run)
-    return Entry(RUN, run.path, state.status, state.reason, what=what)
+    return OverviewEntry(RUN, run.path, state.status, state.reason, what=what)
 
 
-def _below(folder: Path, depth: int) -> Iterator[Entry]:
+def _below(folder: Path, depth: int) -> Iterator[OverviewEntry]:
     names = _names(folder)
     if sweep_file.FILE in names:
         entry = of_sweep(folder)
@@ -115,7 +115,9 @@ def _below(folder: Path, depth: int) -> Iterator[Entry]:
         return
     elif {"config.yaml", "metrics.jsonl"} <= names.keys():
         reason = f"{folder}: run.json is missing, and the files of a run are there"
-        yield Entry(RUN, folder, run_state.DAMAGED, reason, _began(folder), _outline(folder)[0])
+        yield OverviewEntry(
+            RUN, folder, run_state.DAMAGED, reason, _began_unix_s(folder), _outline(folder)[0]
+        )
         return
     if depth < DEEPEST:
         for name in sorted(name for name, is_folder in names.items() if is_folder):
@@ -130,18 +132,18 @@ def _names(folder: Path) -> dict[str, bool]:
     return {}
 
 
-def of_run(path: Path, what: str | None = None) -> Entry:
+def of_run(path: Path, what: str | None = None) -> OverviewEntry:
     """Return the entry of a folder with run.json. `what`: its chosen options, if known."""
     run = RunFolder(path)
     state, row = run_state.of(run), soundness.last_row(run)
     outline, steps = _outline(path)
     step = row.get("step")
-    return Entry(
+    return OverviewEntry(
         RUN,
         path,
         state.status,
         state.reason,
-        _began(path),
+        _began_unix_s(path),
         outline if what is None else what,
         step if type(step) is int else 0,
         steps,
@@ -150,7 +152,7 @@ def of_run(path: Path, what: str | None = None) -> Entry:
     )
 
 
-def of_sweep(root: Path) -> Entry:
+def of_sweep(root: Path) -> OverviewEntry:
     """Return the entry of a folder with sweep.json."""
     kind, study = SWEEP, None
     if (root / study_file.FILE).is_file():
@@ -160,15 +162,17 @@ def of_sweep(root: Path) -> Entry:
     try:
         sweep = sweep_file.read(root)
     except DataError as error:
-        return Entry(kind, root, run_state.DAMAGED, str(error), _modified(root), study or "")
+        return OverviewEntry(
+            kind, root, run_state.DAMAGED, str(error), _modified_unix_s(root), study or ""
+        )
     runs = list(of_runs(sweep, root))
     counts = Counter(run.status for run in runs)
-    return Entry(
+    return OverviewEntry(
         kind,
         root,
         min(counts, key=_urgency, default="planned"),
         next((run.reason for run in runs if run.reason and run.status == run_state.DAMAGED), None),
-        _first_began(runs, default=_modified(root)),
+        _first_began(runs, default=_modified_unix_s(root)),
         study or _swept(sweep),
         entropy=_range([value for run in runs for value in run.entropy or ()]),
         reward=_range([value for run in runs for value in run.reward or ()]),
@@ -178,7 +182,7 @@ def of_sweep(root: Path) -> Entry:
     )
 
 
-def _first_began(runs: Sequence[Entry], default: float | None) -> float | None:
+def _first_began(runs: Sequence[OverviewEntry], default: float | None) -> float | None:
     """Return the earliest start of the runs with a step, or of all runs if none has a step."""
     steps = [run for run in runs if run.step] or runs
     times = [run.began_unix_s for run in steps if run.began_unix_s is not None]
@@ -219,13 +223,13 @@ def _outline(path: Path) -> tuple[str, int | None]:
     return " ".join(words), int(steps[1][:9]) if steps else None
 
 
-def _began(path: Path) -> float | None:
+def _began_unix_s(path: Path) -> float | None:
     run = RunFolder(path)
     began = events.began_unix_s(run.events)
-    return _modified(run.config) if began is None else began
+    return _modified_unix_s(run.config) if began is None else began
 
 
-def _modified(path: Path) -> float | None:
+def _modified_unix_s(path: Path) -> float | None:
     with contextlib.suppress(OSError):
         return path.stat().st_mtime
     return None

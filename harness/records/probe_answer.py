@@ -29,7 +29,7 @@ DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, O
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProbeRecord:
     """Result of a probe for the last checkpoint that it was run on."""
 
     against: str
@@ -59,13 +59,13 @@ def name_of(quantity: str, setting: str) -> str:
     return f"{quantity}, {setting}" if setting else quantity
 
 
-def read(run: Path, probe: str) -> Answer | None:
+def read(run: Path, probe: str) -> ProbeRecord | None:
     """Read the result; None if there is none. Raises DataError if it is malformed."""
     path = path_of(run, probe)
     if not path.is_file():
         return None
     try:
-        return _parsed(json.loads(plain_file.text(path, LARGEST_BYTES)))
+        return _parse(json.loads(plain_file.text(path, LARGEST_BYTES)))
     except DAMAGED as error:
         rule = "must be what `harness probe` writes"
         raise DataError(f"{path}: {rule}, got {plain_file.one_line(error)}") from error
@@ -80,10 +80,10 @@ def is_answer(path: Path) -> bool:
     return isinstance(value, dict) and value.keys() >= MARKS
 
 
-def _parsed(value: Mapping[str, Any]) -> Answer:
+def _parse(value: Mapping[str, Any]) -> ProbeRecord:
     step = int(value["steps"][-1])
     made_by = value.get("made_by") or {"versions": {}, "git": ""}
-    return Answer(
+    return ProbeRecord(
         against=str(value["against"]),
         step=step,
         checkpoint=(value.get("checkpoints") or {}).get(str(step)),

@@ -38,13 +38,13 @@ class MadeBy:
     """Empty if unknown."""
 
 
-def named(made_by: MadeBy) -> str:
+def describe_versions(made_by: MadeBy) -> str:
     """Return `harness 0.1.0 at git revision 3038b224e933`, as far as known."""
     version = made_by.versions.get("empathy-harness", "of an unknown version")
     return f"harness {version}{f' at git revision {made_by.git}' if made_by.git else ''}"
 
 
-def now() -> MadeBy:
+def current_versions() -> MadeBy:
     """Return the versions and the git revision of this process."""
     return MadeBy(installed(), git_revision())
 
@@ -105,7 +105,7 @@ def git_revision() -> str:
 
 
 @dataclass(frozen=True)
-class Identity:
+class RunIdentity:
     """Identity of a run, or of the run that saved a checkpoint."""
 
     config_hash: str
@@ -124,7 +124,7 @@ class Identity:
 
 
 @dataclass(frozen=True)
-class _Written:
+class _IdentityKeys:
     config_hash: str
     seed: int
     start_model: str | None
@@ -132,18 +132,18 @@ class _Written:
     git: str
 
 
-KEYS = tuple(part.name for part in fields(_Written))
+KEYS = tuple(part.name for part in fields(_IdentityKeys))
 
 
-def from_json(values: Any) -> Identity | None:
+def from_json(values: Any) -> RunIdentity | None:
     """Build an Identity, the inverse of `to_json`; None if `values` are malformed."""
-    if shape.problem(_Written, values):
+    if shape.problem(_IdentityKeys, values):
         return None
     known = (values["config_hash"], values["seed"], values["start_model"])
-    return Identity(*known, MadeBy(values["versions"], values["git"]))
+    return RunIdentity(*known, MadeBy(values["versions"], values["git"]))
 
 
-def conflict(given: Identity, own: Identity) -> str | None:
+def conflict(given: RunIdentity, own: RunIdentity) -> str | None:
     """Describe the first difference, as `seed 2 where the run has 1`; None if there is none.
 
     Unknown start models and the versions are not compared.
@@ -152,10 +152,10 @@ def conflict(given: Identity, own: Identity) -> str | None:
         theirs, wanted = getattr(given, kind), getattr(own, kind)
         if theirs != wanted and not (kind == "start_model" and None in (theirs, wanted)):
             name = kind.replace("_", " ")
-            return f"{name} {shortly(theirs)} where the run has {shortly(wanted)}"
+            return f"{name} {shorten(theirs)} where the run has {shorten(wanted)}"
     return None
 
 
-def shortly(value: object) -> str:
+def shorten(value: object) -> str:
     """Return the value as text, at most 12 characters: long hashes are cut as config hashes are."""
     return str(value)[:12]

@@ -92,9 +92,9 @@ NO_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP)
 @contextlib.contextmanager
 def _only_remover(path: Path) -> Iterator[int]:
     """Yield a descriptor of the folder, locked against other removals. Raises GoneError."""
-    shown = path.parent / named(path)
+    shown = path.parent / original_name(path)
     try:
-        with atomic.opened(path) as folder:
+        with atomic.open_folder(path) as folder:
             until = time.monotonic() + run_lock.ASKING_S
             while not _is_locked(folder, fcntl.LOCK_EX):
                 if time.monotonic() > until:
@@ -136,13 +136,13 @@ def _set_aside(checked: Removable) -> Path:
     Renames it back if a check fails.
     """
     path = checked.path
-    with atomic.storage(path), contextlib.ExitStack() as at_end:
+    with atomic.storage_errors(path), contextlib.ExitStack() as at_end:
         descriptor = run_lock.acquire(path, run_lock.ASKING_S)
         if descriptor is None:
             raise StoppedError(f"{path}: held by a process that has come to it just now")
         at_end.callback(os.close, descriptor)
         trash = path.with_name(f".{path.name}.{secrets.token_hex(8)}.trash")
-        with atomic.opened(path.parent) as parent:
+        with atomic.open_folder(path.parent) as parent:
             os.rename(path.name, trash.name, src_dir_fd=parent, dst_dir_fd=parent)
             os.fsync(parent)
     try:
@@ -154,7 +154,7 @@ def _set_aside(checked: Removable) -> Path:
         if come := {*folder_contents.other_runs(trash)} - {*checked.others}:
             raise ConfigError(f"{path}: the run {min(come)} has come into it; it is left alone")
     except (StoppedError, ConfigError, DataError):
-        with atomic.storage(path):
+        with atomic.storage_errors(path):
             trash.rename(path)
         raise
     return trash
@@ -168,7 +168,7 @@ def leftovers(parent: Path) -> list[Path]:
     return []
 
 
-def named(trash: Path) -> str:
+def original_name(trash: Path) -> str:
     """Return the name of the folder before it was renamed to `trash`."""
     match = folder_contents.TRASH.fullmatch(trash.name)
     return match[1] if match else trash.name
@@ -184,7 +184,7 @@ def _is_begun(path: Path) -> bool:
 def is_going_on(trash: Path) -> bool:
     """Whether a process is removing it."""
     try:
-        with atomic.opened(trash) as folder:
+        with atomic.open_folder(trash) as folder:
             return not _is_locked(folder, fcntl.LOCK_SH)  # shared: several may check at once
     except OSError:
         return True
@@ -197,11 +197,11 @@ def finish(trash: Path) -> None:
 
 
 def _delete(trash: Path, folder: int) -> None:
-    with atomic.storage(trash):
+    with atomic.storage_errors(trash):
         names = os.listdir(folder)
         for name in sorted(names, key=lambda name: LAST.index(name) + 1 if name in LAST else 0):
             atomic.remove_at(name, folder)
-        with atomic.opened(trash.parent) as parent:
+        with atomic.open_folder(trash.parent) as parent:
             os.rmdir(trash.name, dir_fd=parent)
             os.fsync(parent)
 
@@ -209,10 +209,10 @@ def _delete(trash: Path, folder: int) -> None:
 def _refuse_held(path: Path) -> None:
     for place in _places(path):
         run = RunFolder(place)
-        held = holder_file.beside(place, run.metrics) or holder.holder(run)
+        held = holder_file.other_writer(place, run.metrics) or holder.holder(run)
         if held is not None:
             raise StoppedError(f"{place}: held by process {held}; stop that first")
-        held = holder.elsewhere(run)
+        held = holder.holder_elsewhere(run)
         if held is not None:
             silent = f"{holder_file.SILENT_S / 60:.0f} minutes"
             advice = f"stop that first, or wait until it has written nothing for {silent}"

@@ -121,7 +121,7 @@ def create(folder: RunFolder, config: RunConfig, validity: Mapping[str, Any] | N
             atomic.write_text(folder.profiles, plain_file.text(Path(config.simulator.profiles)))
     except OSError as error:
         raise FolderError(f"{folder.path}: {error.strerror or error}") from error
-    made_by = provenance.now()
+    made_by = provenance.current_versions()
     run_status.write(
         folder.status,
         RunStatus(

@@ -42,11 +42,11 @@ def of(run: RunFolder) -> RunState:
     try:
         now = run_status.read(run.status)
         if now.status in ("planned", "running"):
-            is_held = (holder.holder(run) or holder.elsewhere(run)) is not None
+            is_held = (holder.holder(run) or holder.holder_elsewhere(run)) is not None
             now = run_status.read(
                 run.status
             )  # the run may have ended before the check of its holder
-            return _unended(now, is_held)
+            return _state_without_end(now, is_held)
     except DataError as error:
         return RunState(DAMAGED, str(error), error.exit_code)
     damage = soundness.damage(run, now)
@@ -55,7 +55,7 @@ def of(run: RunFolder) -> RunState:
     return RunState(now.status, now.reason, now.exit_code, now.attempts)
 
 
-def _unended(now: RunStatus, is_held: bool) -> RunState:
+def _state_without_end(now: RunStatus, is_held: bool) -> RunState:
     if now.status == "running" and not is_held:
         return RunState(CRASHED, DIED, None, now.attempts)
     status = "running" if now.status == "planned" and is_held else now.status
@@ -80,11 +80,11 @@ def of_row(row: LedgerRow, run: RunFolder) -> RunState:
         if row.status == "failed":  # keeps its reason until the run is created again
             return RunState("failed", row.reason, row.exit_code)
         return RunState("planned")
-    error = gone(run)
+    error = missing_status(run)
     return RunState(DAMAGED, str(error), error.exit_code)
 
 
-def gone(run: RunFolder) -> DataError:
+def missing_status(run: RunFolder) -> DataError:
     """Return the error for a folder that contains a run's files but no run.json."""
     rule = f"{run.status.name} is missing, and a run starts again only in an empty folder"
     advice = "move the folder away, and a resume of the sweep starts the run again"

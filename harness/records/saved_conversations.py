@@ -23,7 +23,7 @@ EMOTIONS = range(101)
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
+class SavedReasons:
     """Why the user's emotion changed: their appraisal of the reply."""
 
     effects: Mapping[str, float]
@@ -43,7 +43,7 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SavedTurn:
     """One utterance: a reply of the supporter, or a turn of the user."""
 
     number: int
@@ -76,7 +76,7 @@ class Turn:
     """The emotion as reported to the trainer, with reward noise; None if the simulator failed."""
     ended: str | None = None
     """success, left, cap or failed, on the user's last turn."""
-    why: Why | None = None
+    why: SavedReasons | None = None
     """User turns only: causes of the change; None at the opening and if they were not stored."""
 
     @property
@@ -86,7 +86,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Conversation:
+class SavedConversation:
     """One conversation of a step's batch."""
 
     step: int
@@ -108,7 +108,7 @@ class Conversation:
     """One of difficulty.paths: how the user tests the supporter; None if they do not."""
     reward: float | None
     """The conversation's reward, under the run's reward mode; None if the conversation failed."""
-    turns: tuple[Turn, ...]
+    turns: tuple[SavedTurn, ...]
 
     @property
     def name(self) -> str:
@@ -126,12 +126,12 @@ class Conversation:
         return tuple(turn.entropy_nats for turn in self.turns if turn.speaker == "policy")
 
     @property
-    def replies(self) -> tuple[Turn, ...]:
+    def replies(self) -> tuple[SavedTurn, ...]:
         """The policy's replies."""
         return tuple(turn for turn in self.turns if turn.speaker == "policy")
 
     @property
-    def earned(self) -> float | None:
+    def score(self) -> float | None:
         """The reward, or if it was not stored, the last emotion / 100; None if the conversation
         failed.
         """
@@ -155,7 +155,7 @@ class SavedStep:
     step: int
     schema: int
     """Version of the file: 1 for files that do not state one."""
-    conversations: tuple[Conversation, ...]
+    conversations: tuple[SavedConversation, ...]
     lacks: tuple[str, ...]
     """Fields that the file lacks. They are None in every conversation."""
 
@@ -196,11 +196,11 @@ def read_file(path: Path) -> SavedStep:
     return SavedStep(path, step, schema, found, lacks)
 
 
-def _conversations(step: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[Conversation]:
+def _conversations(step: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[SavedConversation]:
     for (group, sample), of_one in groupby(rows, lambda row: (row["group"], row["sample"])):
         mine = list(of_one)
         first = mine[0]
-        yield Conversation(
+        yield SavedConversation(
             step=step,
             group=group,
             sample=sample,
@@ -211,32 +211,32 @@ def _conversations(step: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[Con
             temperament=first["temperament"],
             intention=first["intention"],
             path=first["path"],
-            reward=_known(first["reward"]),
+            reward=_finite(first["reward"]),
             turns=tuple(map(_turn, mine)),
         )
 
 
-def _turn(row: Mapping[str, Any]) -> Turn:
-    return Turn(
+def _turn(row: Mapping[str, Any]) -> SavedTurn:
+    return SavedTurn(
         number=row["turn"],
         speaker=row["speaker"],
         text=row["text"],
         strategies=_texts(row["strategies"]),
         taken_up=_texts(row["taken_up"]),
         is_cut=row["is_cut"],
-        entropy_nats=_known(row["entropy_nats"]),
-        advantage=_known(row["advantage"]),
-        start_nll=_known(row["start_nll"]),
-        start_z=_known(row["start_z"]),
+        entropy_nats=_finite(row["entropy_nats"]),
+        advantage=_finite(row["advantage"]),
+        start_nll=_finite(row["start_nll"]),
+        start_z=_finite(row["start_z"]),
         emotion=_emotion(row["emotion_after"]),
         change=row["change"],
-        reported_emotion=_known(row["reported_emotion"]),
+        reported_emotion=_finite(row["reported_emotion"]),
         ended=row["ended"],
         why=None if row["why"] is None else _why(row),
     )
 
 
-def _known(value: float | None) -> float | None:
+def _finite(value: float | None) -> float | None:
     """Return the value, or None if it is not finite, as in files of older versions."""
     return value if value is not None and math.isfinite(value) else None
 
@@ -251,15 +251,15 @@ def _texts(values: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if values is None else tuple(values)
 
 
-def _why(row: Mapping[str, Any]) -> Why:
-    return Why(
+def _why(row: Mapping[str, Any]) -> SavedReasons:
+    return SavedReasons(
         effects={
             part["part"]: part["effect"]
             for part in row["why"]
-            if part["part"] is not None and _known(part["effect"]) is not None
+            if part["part"] is not None and _finite(part["effect"]) is not None
         },
         unit=row["why_unit"],
-        rise_probability=_known(row["rise_probability"]),
+        rise_probability=_finite(row["rise_probability"]),
         reason=row["reason"],
         fit=row["fit"],
         not_language=row["not_language"],

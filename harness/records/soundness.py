@@ -27,8 +27,8 @@ from harness.records import (
     provenance,
 )
 from harness.records.checkpoints import Checkpoint
-from harness.records.metric_rows import Rows
-from harness.records.provenance import Identity, MadeBy
+from harness.records.metric_rows import RowScan
+from harness.records.provenance import MadeBy, RunIdentity
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 
@@ -36,7 +36,7 @@ OK, NOTE, DAMAGED = "ok", "note", "damaged"
 
 
 @dataclass(frozen=True)
-class Finding:
+class IntegrityFinding:
     """Result of checking one part of a run."""
 
     part: str
@@ -45,49 +45,55 @@ class Finding:
     message: str
 
 
-def config(run: RunFolder, status: RunStatus, run_config: RunConfig) -> Iterator[Finding]:
+def check_config(
+    run: RunFolder, status: RunStatus, run_config: RunConfig
+) -> Iterator[IntegrityFinding]:
     """Check config.yaml against the planned hash and seed."""
-    changed = compatibility.changed(run, status)
+    changed = compatibility.config_change(run, status)
     if changed:
-        yield Finding("config", DAMAGED, changed)
+        yield IntegrityFinding("config", DAMAGED, changed)
     elif not status.config_hash:
-        yield Finding("config", NOTE, f"{run.status}: holds no hash of the config to check it by")
+        yield IntegrityFinding(
+            "config", NOTE, f"{run.status}: holds no hash of the config to check it by"
+        )
     else:
-        yield Finding("config", OK, f"as planned, hash {status.config_hash}")
-    lacks = config_file.absent(plain_file.yaml_values(run.config))
+        yield IntegrityFinding("config", OK, f"as planned, hash {status.config_hash}")
+    lacks = config_file.missing_keys(plain_file.yaml_values(run.config))
     if lacks:
         kind = f"{run.config}: was written before {', '.join(lacks[:3])}"
-        yield Finding("config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: the defaults hold")
+        yield IntegrityFinding(
+            "config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: the defaults hold"
+        )
     if run_config.simulator.profiles:
         plain_file.text(run.profiles)
-        yield Finding("profiles", OK, "readable")
+        yield IntegrityFinding("profiles", OK, "readable")
 
 
-def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding]:
+def check_metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[IntegrityFinding]:
     """Check every row's step and checksum, and that no row up to `last_step` is missing."""
     path, part = run.metrics, "rows"
     if not os.path.lexists(path) and not status.last_step:
-        yield Finding(part, OK, "none yet")
+        yield IntegrityFinding(part, OK, "none yet")
         return
     plain_file.refuse_link(path)
     scanned = metric_rows.scan(path)
     rule = f"must hold a row for each step up to {status.last_step}, as {run.status.name} says"
     if scanned.problem:
-        yield Finding(part, DAMAGED, scanned.problem)
+        yield IntegrityFinding(part, DAMAGED, scanned.problem)
     elif scanned.last_step < status.last_step:
-        yield Finding(part, DAMAGED, f"{path}: {rule}, got {scanned.last_step}")
+        yield IntegrityFinding(part, DAMAGED, f"{path}: {rule}, got {scanned.last_step}")
     elif others := other_rows(run, status, scanned):
-        yield Finding(part, DAMAGED, others)
+        yield IntegrityFinding(part, DAMAGED, others)
     else:
-        yield Finding(part, OK, f"{scanned.last_step} rows")
+        yield IntegrityFinding(part, OK, f"{scanned.last_step} rows")
     if scanned.torn and not in_use:
-        yield Finding(part, NOTE, _torn(run, scanned.last_step + 1))
+        yield IntegrityFinding(part, NOTE, _describe_torn_row(run, scanned.last_step + 1))
     if scanned.without_checksum:
         kind = f"{scanned.without_checksum} rows without checksums, made by an older version"
-        yield Finding(part, NOTE, f"{path}: {kind}: changes to them cannot be detected")
+        yield IntegrityFinding(part, NOTE, f"{path}: {kind}: changes to them cannot be detected")
 
 
-def _torn(run: RunFolder, step: int) -> str:
+def _describe_torn_row(run: RunFolder, step: int) -> str:
     """Say that the row of `step` has no end, and what a resume does about it."""
     saved_up_to = max(map(checkpoints.step_of, checkpoints.all_in(run.checkpoints)), default=0)
     end = f"{run.metrics}:{step}: has no end, as a killed run leaves it"
@@ -96,7 +102,7 @@ def _torn(run: RunFolder, step: int) -> str:
     return f"{end}; a resume is refused while a checkpoint of step {saved_up_to} needs the row"
 
 
-def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
+def other_rows(run: RunFolder, status: RunStatus, scanned: RowScan) -> str | None:
     """Describe rows that are valid one by one but are not the rows that the run wrote; None if they
     are, or if run.json has no fingerprint.
     """
@@ -109,7 +115,9 @@ def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
     )
 
 
-def saved(run: RunFolder, status: RunStatus, identity: Identity | None) -> Iterator[Finding]:
+def check_checkpoints(
+    run: RunFolder, status: RunStatus, identity: RunIdentity | None
+) -> Iterator[IntegrityFinding]:
     """Check each checkpoint's manifest and identity, and that the rows up to it exist."""
     part = "checkpoints"
     plain_file.refuse_link(run.checkpoints)
@@ -117,29 +125,29 @@ def saved(run: RunFolder, status: RunStatus, identity: Identity | None) -> Itera
     last_row = on_disk.last_step if on_disk else 0
     paths = checkpoints.all_in(run.checkpoints)
     problems = [problem for path in paths if (problem := _wrong(path, identity, run, on_disk))]
-    if on_disk is None or on_disk.problem is None:  # otherwise `metrics` reports it
+    if on_disk is None or on_disk.problem is None:  # otherwise `check_metrics` reports it
         problems += [
             f"{path}: must have a row for each step up to it, got {last_row}"
             for path in paths
             if checkpoints.step_of(path) > last_row
         ]
     steps = ", ".join(str(checkpoints.step_of(path)) for path in paths)
-    whole = Finding(part, OK, f"of step {steps}" if paths else "none")
-    yield from [Finding(part, DAMAGED, problem) for problem in problems] or [whole]
+    whole = IntegrityFinding(part, OK, f"of step {steps}" if paths else "none")
+    yield from [IntegrityFinding(part, DAMAGED, problem) for problem in problems] or [whole]
     unknown = sum(not _says_whose(path) for path in paths)
     if unknown and not problems:
         kind = f"{unknown} without the run's identity, made by an older version"
-        yield Finding(
+        yield IntegrityFinding(
             part, NOTE, f"{run.checkpoints}: {kind}: the run they belong to cannot be checked"
         )
     if status.last_step and not paths:
-        yield Finding(
+        yield IntegrityFinding(
             part, NOTE, f"{run.checkpoints}: no checkpoint; a resume would start at step 1"
         )
 
 
 def _wrong(
-    path: Path, identity: Identity | None, run: RunFolder, on_disk: Rows | None
+    path: Path, identity: RunIdentity | None, run: RunFolder, on_disk: RowScan | None
 ) -> str | None:
     problem = manifest.problem(path)
     if problem is not None:
@@ -160,31 +168,37 @@ def _says_whose(path: Path) -> bool:
     return True
 
 
-def made_with(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[Finding]:
+def check_versions(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[IntegrityFinding]:
     """Compare the versions of each attempt, and those of `now`, with the planned ones."""
     part, meant = "versions", MadeBy(status.versions, status.git)
     others = [one for one in events.every(run.events) if provenance.differences(meant, one)]
     for one in others:
         unlike = ", ".join(provenance.differences(meant, one))
-        yield Finding(part, NOTE, f"{run.events}: an attempt ran with other versions: {unlike}")
+        yield IntegrityFinding(
+            part, NOTE, f"{run.events}: an attempt ran with other versions: {unlike}"
+        )
     unlike = ", ".join(provenance.differences(meant, now))
     newer = compatibility.unknown_keys(run, status)
     if newer:
         rule = "which this version does not know: a resume with it is refused"
-        yield Finding(part, NOTE, f"{run.path}: {', '.join(newer)}, {rule}")
+        yield IntegrityFinding(part, NOTE, f"{run.path}: {', '.join(newer)}, {rule}")
     if unlike:
-        yield Finding(part, NOTE, f"{run.status}: planned with other versions than these: {unlike}")
+        yield IntegrityFinding(
+            part, NOTE, f"{run.status}: planned with other versions than these: {unlike}"
+        )
     elif not others:
-        yield Finding(part, OK, "as they are now")
+        yield IntegrityFinding(part, OK, "as they are now")
 
 
-def conversations(run: RunFolder) -> Iterator[Finding]:
+def check_conversations(run: RunFolder) -> Iterator[IntegrityFinding]:
     """Check each file of conversations by reading it completely."""
     part = "conversations"
     plain_file.refuse_link(run.conversations)
     paths = sorted(run.conversations.glob("step-*.parquet"))
-    damaged = [Finding(part, DAMAGED, problem) for p in paths if (problem := _unreadable(p))]
-    yield from damaged or [Finding(part, OK, f"{len(paths)} files")]
+    damaged = [
+        IntegrityFinding(part, DAMAGED, problem) for p in paths if (problem := _unreadable(p))
+    ]
+    yield from damaged or [IntegrityFinding(part, OK, f"{len(paths)} files")]
 
 
 def _unreadable(path: Path) -> str | None:
@@ -202,7 +216,7 @@ def _unreadable(path: Path) -> str | None:
     return None
 
 
-def last_outcomes(run: RunFolder, status: RunStatus) -> Iterator[Finding]:
+def check_outcomes(run: RunFolder, status: RunStatus) -> Iterator[IntegrityFinding]:
     """Check that outcomes.json is well-formed, of the last evaluation, and has that row's means.
 
     Of an unfinished run it may be of another evaluation: it is written before the row, and a resume
@@ -213,18 +227,20 @@ def last_outcomes(run: RunFolder, status: RunStatus) -> Iterator[Finding]:
     if not os.path.lexists(path):
         if evaluated and status.status == "done":
             kind = "is not there, made by an older version or lost"
-            yield Finding(part, NOTE, f"{path}: {kind}; `harness variance` takes means instead")
+            yield IntegrityFinding(
+                part, NOTE, f"{path}: {kind}; `harness variance` takes means instead"
+            )
         return
     plain_file.refuse_link(path)
     found = outcomes.read(path)
     last, row = max(evaluated, default=0), evaluated.get(found.step)
     if status.status == "done" and not last <= found.step <= status.last_step:
         rule = f"must be of the last evaluation, that of step {last}"
-        yield Finding(part, DAMAGED, f"{path}: step: {rule}; got {found.step}")
-    elif row is not None and (problem := outcomes.differing(path, found, row)):
-        yield Finding(part, DAMAGED, problem)
+        yield IntegrityFinding(part, DAMAGED, f"{path}: step: {rule}; got {found.step}")
+    elif row is not None and (problem := outcomes.describe_difference(path, found, row)):
+        yield IntegrityFinding(part, DAMAGED, problem)
     else:
-        yield Finding(part, OK, f"of step {found.step}")
+        yield IntegrityFinding(part, OK, f"of step {found.step}")
 
 
 def _evaluated_rows(run: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -235,7 +251,7 @@ def _evaluated_rows(run: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 continue
             with contextlib.suppress(ValueError, RecursionError):
                 row = json.loads(line)
-                if metric_rows.holds(line) is not False and type(row["step"]) is int:
+                if metric_rows.checksum_matches(line) is not False and type(row["step"]) is int:
                     yield row["step"], row
 
 
@@ -267,7 +283,7 @@ def last_row(run: RunFolder) -> Mapping[str, Any]:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             tail = file.read(TAIL_BYTES)
         last = tail[: tail.rfind(b"\n") + 1].splitlines(keepends=True)[-1]
-        row = json.loads(last) if metric_rows.holds(last) is not False else None
+        row = json.loads(last) if metric_rows.checksum_matches(last) is not False else None
     except (OSError, ValueError, LookupError, RecursionError):
         return {}
     return row if isinstance(row, dict) else {}

@@ -22,7 +22,7 @@ EVALUATION = "eval/medium/reward"
 
 
 @dataclass(frozen=True)
-class OfProbe:
+class LinkProbe:
     """The probe that measures a link's quantity, and its settings, the same for every run."""
 
     name: str
@@ -38,7 +38,7 @@ class OfProbe:
 
 
 @dataclass(frozen=True)
-class Crossed:
+class FactorialTable:
     """A full factorial table of arms: every level of one factor with every level of another."""
 
     rows: str
@@ -53,7 +53,7 @@ class Crossed:
         return self.rows, self.columns
 
     @property
-    def both(self) -> str:
+    def interaction(self) -> str:
         """Name of the interaction of both factors."""
         return f"{self.rows} x {self.columns}"
 
@@ -79,9 +79,9 @@ class Link:
     spread: bool = False
     """Whether to compare the runs' distances from the median of their arm in place of the values:
     a test of spread over seeds (Brown and Forsythe 1974)."""
-    probe: OfProbe | None = None
+    probe: LinkProbe | None = None
     """Set if the quantity is the change of a probe's reading since the start of the run."""
-    crossed: Crossed | None = None
+    crossed: FactorialTable | None = None
     """Set if the variances between the levels of two factors are compared. `arm` and `against` are
     then names of factors, and `margin` is in the quantity's unit squared."""
 
@@ -99,7 +99,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Stated:
+class StudyStatement:
     """The preregistered statement of a study."""
 
     question: str
@@ -122,7 +122,7 @@ class Stated:
 
 
 @dataclass(frozen=True)
-class Look:
+class InterimLook:
     """One interim analysis of the links, with pairs that earlier looks did not have."""
 
     pairs: Mapping[str, Any]
@@ -144,11 +144,11 @@ class StudyRecord:
     """Arm -> seed as text -> name of the run."""
     runs: Mapping[str, Any]
     """Name of a run -> [hash of its config, its seed]."""
-    looks: Sequence[Look] = ()
+    looks: Sequence[InterimLook] = ()
     """In chronological order; empty in files of versions that did not record looks."""
 
 
-def to_plain(stated: Stated) -> dict[str, Any]:
+def to_plain(stated: StudyStatement) -> dict[str, Any]:
     """Convert to plain JSON values, with links by name. The keys `probe` and `crossed` are omitted
     from links that have none.
     """
@@ -166,18 +166,18 @@ def link_of(name: str, values: Mapping[str, Any]) -> Link:
     """Build a link from its values in `to_plain`. Raises TypeError for unknown keys."""
     probe = values.get("probe")
     parts = {
-        "probe": None if probe is None else OfProbe(**probe),
+        "probe": None if probe is None else LinkProbe(**probe),
         "crossed": crossed_of(values.get("crossed")),
     }
     return Link(name=name, **{**values, **parts})
 
 
-def crossed_of(values: Mapping[str, Any] | None) -> Crossed | None:
+def crossed_of(values: Mapping[str, Any] | None) -> FactorialTable | None:
     """Build a crossed table from plain JSON values. Raises TypeError or KeyError if malformed."""
     if values is None:
         return None
     rows = tuple(tuple(map(str, row)) for row in values["arms"])
-    return Crossed(str(values["rows"]), str(values["columns"]), rows)
+    return FactorialTable(str(values["rows"]), str(values["columns"]), rows)
 
 
 def write(folder: Path, record: StudyRecord) -> None:
@@ -197,14 +197,14 @@ def read(folder: Path) -> StudyRecord:
     if problem:
         raise DataError(f"{path}: cannot be read: {problem}")
     parts = {f.name: values[f.name] for f in dataclasses.fields(StudyRecord)}
-    looks = [Look(look["pairs"], look["spent"]) for look in values["looks"]]
+    looks = [InterimLook(look["pairs"], look["spent"]) for look in values["looks"]]
     return StudyRecord(**{**parts, "looks": looks})
 
 
 def _bad_look(looks: Sequence[Any]) -> str | None:
     """Describe the first malformed look; None if there is none."""
     for number, look in enumerate(looks):
-        problem = shape.problem(Look, look, f"looks[{number}]")
+        problem = shape.problem(InterimLook, look, f"looks[{number}]")
         if problem:
             return problem
         for link, pairs in look["pairs"].items():

@@ -9,7 +9,7 @@ from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError
 from harness.records import checkpoints, compatibility, manifest, run_folder, run_status
 from harness.records.checkpoints import Checkpoint
-from harness.records.provenance import Identity, MadeBy
+from harness.records.provenance import MadeBy, RunIdentity
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 
@@ -47,7 +47,7 @@ def find(folder: Path, step: int | None = None) -> TrainedRun:
     """
     run = RunFolder(folder)
     status, config = run_status.read(run.status), run_folder.read_config(run)
-    changed = compatibility.changed(run, status)
+    changed = compatibility.config_change(run, status)
     if changed:
         raise ConfigError(changed)
     checkpoint, passed_over = _checkpoint(run, config, status, step)
@@ -66,7 +66,7 @@ def every(folder: Path) -> list[TrainedRun]:
 def _checkpoint(
     run: RunFolder, config: RunConfig, status: RunStatus, step: int | None
 ) -> tuple[Checkpoint, list[str]]:
-    identity = Identity(
+    identity = RunIdentity(
         status.config_hash,
         config.seed if status.seed is None else status.seed,
         status.start_model,
@@ -83,7 +83,7 @@ def _checkpoint(
         return newest, problems
     named = [path for path in kept if checkpoints.step_of(path) == step]
     if not named:
-        rule = f"--step must be one whose checkpoint was kept, {_listed(kept)}"
+        rule = f"--step must be one whose checkpoint was kept, {_format_steps(kept)}"
         raise ConfigError(
             f"{run.checkpoints}: {rule}; got {step}: trainer.keep_every=N keeps every N-th"
         )
@@ -101,7 +101,7 @@ def _whole(problem: str) -> str:
     return f"{path}: a checkpoint must be as it was saved, got: {what}"
 
 
-def _listed(kept: list[Path]) -> str:
+def _format_steps(kept: list[Path]) -> str:
     """Return `25, 50, 75`; of more than MOST_NAMED steps, the first ones and the last."""
     steps = [str(checkpoints.step_of(path)) for path in kept]
     if len(steps) <= MOST_NAMED:

@@ -70,7 +70,7 @@ def own_temporary(name: str) -> Path:
     StorageError if it cannot be created.
     """
     path = temporary() / f"{name}-{os.getuid()}"
-    with atomic.storage(path):
+    with atomic.storage_errors(path):
         path.mkdir(mode=0o700, exist_ok=True)
         status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():

@@ -38,7 +38,7 @@ Validity = Mapping[str, LevelValidity]
 """Name of a level that the run trains on -> its validity."""
 
 
-def merged(runs: Iterable[Validity]) -> Validity:
+def merge(runs: Iterable[Validity]) -> Validity:
     """Return the levels of all `runs`, easiest first; different ones of one name are numbered."""
     levels: dict[str, LevelValidity] = {}
     for level, one in (item for run in runs for item in run.items()):
@@ -65,14 +65,14 @@ def from_json(values: Any) -> Validity | None:
     with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
         return {
             str(level): LevelValidity(
-                str(one["reader"]), _measured(one["measured"]), tuple(map(str, one["problems"]))
+                str(one["reader"]), _intervals(one["measured"]), tuple(map(str, one["problems"]))
             )
             for level, one in values.items()
         }
     return None
 
 
-def _measured(values: Mapping[str, Any]) -> dict[str, dict[str, float] | None]:
+def _intervals(values: Mapping[str, Any]) -> dict[str, dict[str, float] | None]:
     """Return the measures that are intervals, ignoring entries of other versions."""
     return {
         name: None if value is None else {end: float(value[end]) for end in ENDS}
@@ -93,4 +93,4 @@ def is_measured(values: Any) -> bool:
 def of_card(reader: str, card: Mapping[str, Any], problems: tuple[str, ...]) -> LevelValidity:
     """Return the validity from a difficulty card's section, without its values by category."""
     measured = {name: value for name, value in card.items() if name != "by_category"}
-    return LevelValidity(reader, _measured(measured), problems)
+    return LevelValidity(reader, _intervals(measured), problems)

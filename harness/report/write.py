@@ -21,13 +21,13 @@ from harness.report.figures.registry import Sketch
 from harness.report.formats import Formats
 from harness.report.tables import csv_files, result_files, typeset
 from harness.utils import process_pool
-from harness.utils.process_pool import Begun
+from harness.utils.process_pool import SubmittedWork
 
 FIGURES = ("auto", "all", "none")
 ON_SCREEN = formats.formats()
 LEFT_TO_OTHERS = 4
 """Number of figures left to the pool: importing matplotlib here takes longer than drawing one."""
-Drawn = Begun[Sketch, Mapping[str, bytes] | PlugInError]
+Drawn = SubmittedWork[Sketch, Mapping[str, bytes] | PlugInError]
 """Figures as file name -> content, or the error of a plug-in that could not draw its figure."""
 
 
@@ -50,11 +50,11 @@ def begin_figures(
         raise ValueError(f"figures must be one of {', '.join(FIGURES)}, got {figures!r}")
     files = partial(_files, wanted)
     if figures == "none":
-        return Begun(files, [], [])
+        return SubmittedWork(files, [], [])
     process_pool.prepare(
         pool, "harness.report.figures.matplotlib_loader"
     )  # imports matplotlib while figures are selected here
-    return process_pool.begin(pool, files, registry.sketches(analysis, figures == "all"))
+    return process_pool.submit(pool, files, registry.sketches(analysis, figures == "all"))
 
 
 def write_analysis(
@@ -65,7 +65,7 @@ def write_analysis(
     Returns the paths written. Raises StorageError and, after everything else is written,
     PlugInError for figures of plug-ins that could not be drawn.
     """
-    with atomic.storage(out):
+    with atomic.storage_errors(out):
         out.mkdir(parents=True, exist_ok=True)
         earlier = _earlier(out)
     written = [out / result_files.VALUES, out / f"{result_files.RUNS}.csv"]
@@ -91,7 +91,7 @@ def write_analysis(
         for name, content in figure.items():
             written.append(out / name)
             atomic.write_bytes(written[-1], content)
-    with atomic.storage(out):
+    with atomic.storage_errors(out):
         for path in earlier - set(written):
             path.unlink()
     if failed:
@@ -166,7 +166,7 @@ def write_drawing(
     already, this picture's files in other formats are removed, since they would contradict the new
     ones. Raises StorageError.
     """
-    with atomic.storage(out):
+    with atomic.storage_errors(out):
         out.mkdir(parents=True, exist_ok=True)
         first = next(iter(texts), None)
         is_ours = first is not None and (out / first).is_file()
@@ -178,7 +178,7 @@ def write_drawing(
         files |= {f"{name}.{kind}": canvas.image(drawing.figure, kind) for kind in pictures}
     for file, content in files.items():
         atomic.write_bytes(out / file, content)
-    with atomic.storage(out):
+    with atomic.storage_errors(out):
         for kind in (*canvas.KINDS, "csv") if is_ours else ():
             if f"{name}.{kind}" not in files:
                 (out / f"{name}.{kind}").unlink(missing_ok=True)
@@ -196,7 +196,7 @@ def write_calibration(
 
 def write_measured(measured: Mapping[str, Any], out: Path, name: str) -> Path:
     """Write a measurement into the file `name` of `out`; return its path. Raises StorageError."""
-    with atomic.storage(out):
+    with atomic.storage_errors(out):
         out.mkdir(parents=True, exist_ok=True)
     path = out / name
     atomic.write_json(path, measured)

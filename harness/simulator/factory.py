@@ -11,7 +11,7 @@ from harness.config import options
 from harness.config.options import Options
 from harness.config.run import INTENTIONS, TEMPERAMENTS, DifficultyConfig, SimulatorConfig
 from harness.simulator.protocol import ConversationKey, UserSimulator
-from harness.utils.remembered import Remembered
+from harness.utils.remembered import ValueCache
 
 if TYPE_CHECKING:
     from harness.simulator.scripted.sentence_reader import SentenceReader
@@ -131,7 +131,7 @@ def _served(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSim
 
 MOST_REMEMBERED = 6
 """Number of simulators to cache. A run uses the three named levels and its own."""
-_SCRIPTED: Remembered[str, UserSimulator] = Remembered(MOST_REMEMBERED)
+_SCRIPTED: ValueCache[str, UserSimulator] = ValueCache(MOST_REMEMBERED)
 """Cached by config and level, because a simulator caches the answers of its held-out users, who
 return at every evaluation.
 """

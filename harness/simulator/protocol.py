@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from harness.utils.pending import Pending, ready
-from harness.utils.record import changed, record
+from harness.utils.record import record, replace_field
 
 TRAIN, HELD_OUT = "train", "held_out"
 """The two splits of the personas."""
@@ -73,7 +73,7 @@ class UserTurn:
 
     def with_state(self, state: Any) -> UserTurn:
         """Return the same turn with another `state`."""
-        return changed(self, "state", state)
+        return replace_field(self, "state", state)
 
 
 @record

@@ -13,7 +13,7 @@ from harness.config.run import DifficultyConfig
 from harness.simulator.draws import joined, normal, pick, uniforms, uniforms_of_all
 from harness.simulator.personas import EVERYONE, PERSONAS, Persona
 from harness.simulator.protocol import ConversationKey
-from harness.utils.record import changed, record
+from harness.utils.record import record, replace_field
 
 _INDEX = {persona.name: index for index, persona in enumerate(EVERYONE)}
 
@@ -80,7 +80,7 @@ class State:
 
     def with_disclosed(self, disclosed: Disclosures) -> State:
         """Return the same state with another `disclosed`."""
-        return changed(self, "disclosed", disclosed)
+        return replace_field(self, "disclosed", disclosed)
 
 
 def draw_user(key: ConversationKey, difficulty: DifficultyConfig) -> tuple[User, tuple[float, ...]]:

@@ -35,9 +35,9 @@ from harness.records import (
 )
 from harness.records.provenance import MadeBy
 from harness.records.run_folder import RunFolder
-from harness.records.study_file import OfProbe, StudyRecord
+from harness.records.study_file import LinkProbe, StudyRecord
 from harness.study import arms, probe_links
-from harness.study.arms import Planned
+from harness.study.arms import PlannedStudy
 from harness.trust import permission
 from harness.utils import process_pool, safe_text
 
@@ -45,7 +45,7 @@ TOLD_EVERY_S = 5.0
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RequiredProbe:
     """A probe's result for one run that links need."""
 
     run: Path
@@ -55,32 +55,32 @@ class Wanted:
     items: int | None
 
     @property
-    def question(self) -> ask.Question:
+    def question(self) -> ask.ProbeRequest:
         """The probe's question about the run's last checkpoint, compared with its start."""
-        probe = registry.named(self.probe)
+        probe = registry.get(self.probe)
         if self.items is not None:
-            return ask.Question(probe, self.run, choice=ItemChoice(None, self.items))
-        return ask.Question(probe, self.run, users=self.users, repeats=self.repeats)
+            return ask.ProbeRequest(probe, self.run, choice=ItemChoice(None, self.items))
+        return ask.ProbeRequest(probe, self.run, users=self.users, repeats=self.repeats)
 
 
 @dataclass(frozen=True)
-class Failure:
+class ProbeFailure:
     """A result that could not be obtained."""
 
-    wanted: Wanted
+    wanted: RequiredProbe
     why: str
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         return f"{self.wanted.run.name}: probe {self.wanted.probe} failed: {self.why}"
 
 
-def of_arms(planned: Planned) -> Mapping[str, Sequence[OfProbe]]:
+def probes_of_arms(planned: PlannedStudy) -> Mapping[str, Sequence[LinkProbe]]:
     """Return arm -> the probes that links need of its runs.
 
     Includes null controls for links that are net of them.
     """
-    stated, found = planned.stated, dict[str, dict[str, OfProbe]]()
+    stated, found = planned.stated, dict[str, dict[str, LinkProbe]]()
     for link in (*stated.links, *stated.checks):
         if link.probe is None:
             continue
@@ -91,12 +91,14 @@ def of_arms(planned: Planned) -> Mapping[str, Sequence[OfProbe]]:
     return {arm: list(probes.values()) for arm, probes in found.items()}
 
 
-def wanted(planned: Planned, record: StudyRecord, done: Sequence[Path]) -> list[Wanted]:
+def required_probes(
+    planned: PlannedStudy, record: StudyRecord, done: Sequence[Path]
+) -> list[RequiredProbe]:
     """Return the distinct results that links need of the runs in `done`."""
     folders = {folder.name: folder for folder in done}
     every = (
-        Wanted(folders[name], one.name, one.users, one.repeats, one.items)
-        for arm, probes in of_arms(planned).items()
+        RequiredProbe(folders[name], one.name, one.users, one.repeats, one.items)
+        for arm, probes in probes_of_arms(planned).items()
         for seed in planned.stated.seeds
         for one in probes
         if (name := record.arms[arm][str(seed)]) in folders
@@ -105,14 +107,14 @@ def wanted(planned: Planned, record: StudyRecord, done: Sequence[Path]) -> list[
 
 
 def ask_missing(
-    root: Path, every: Sequence[Wanted], granted: frozenset[Grant] = frozenset()
-) -> list[Failure]:
+    root: Path, every: Sequence[RequiredProbe], granted: frozenset[Grant] = frozenset()
+) -> list[ProbeFailure]:
     """Obtain the missing results, in parallel if possible; return the failures.
 
     Outdated results in their place are removed first. Raises StoppedError if a stop is requested or
     another process works in `root`, StorageError if an outdated result cannot be removed.
     """
-    now = provenance.now()
+    now = provenance.current_versions()
     missing = [one for one in every if not _is_there(one, now)]
     if not missing:
         return []
@@ -120,21 +122,21 @@ def ask_missing(
         _remove(one)
     with (
         holder.hold(RunFolder(root)),
-        debug_log.bugs_kept(root),
+        debug_log.logged_bugs(root),
         stop_requests.on_signals(root, []),
-        permission.given(granted),
-        process_pool.others(_room(missing)) as pool,
+        permission.temporarily_granted(granted),
+        process_pool.worker_pool(_room(missing)) as pool,
     ):
-        return _in_turn(root, missing) if pool is None else _shared(root, missing, pool)
+        return _in_turn(root, missing) if pool is None else _ask_in_pool(root, missing, pool)
 
 
-def _remove(one: Wanted) -> None:
+def _remove(one: RequiredProbe) -> None:
     path = probe_answer.path_of(one.run, one.probe)
-    with atomic.storage(path):
+    with atomic.storage_errors(path):
         path.unlink(missing_ok=True)
 
 
-def _room(every: Sequence[Wanted]) -> int:
+def _room(every: Sequence[RequiredProbe]) -> int:
     """Return the number of processes to use, including this one, which only waits if there are
     others. 1 if a GPU is needed, or an endpoint, whose rate limits only a single client can keep.
     """
@@ -149,23 +151,23 @@ def _room(every: Sequence[Wanted]) -> int:
     return 1 if at_once == 1 else at_once + 1
 
 
-def _in_turn(root: Path, every: Sequence[Wanted]) -> list[Failure]:
-    told, failures = _progress(every), list[Failure]()
+def _in_turn(root: Path, every: Sequence[RequiredProbe]) -> list[ProbeFailure]:
+    told, failures = _progress(every), list[ProbeFailure]()
     for one in every:
-        failures += _told(told, one, answer(root, one))
+        failures += _report_progress(told, one, answer(root, one))
     return failures
 
 
-def _shared(root: Path, every: Sequence[Wanted], pool: Executor) -> list[Failure]:
-    begun = process_pool.begin(pool, functools.partial(answer, root), every)
+def _ask_in_pool(root: Path, every: Sequence[RequiredProbe], pool: Executor) -> list[ProbeFailure]:
+    begun = process_pool.submit(pool, functools.partial(answer, root), every)
     if not begun.futures:
         return _in_turn(root, every)
-    told, failures, left = _progress(every), list[Failure](), dict.fromkeys(every)
+    told, failures, left = _progress(every), list[ProbeFailure](), dict.fromkeys(every)
     futures = dict(zip(begun.futures, every, strict=True))
     try:
         for future in as_completed(futures):
             one = futures[future]
-            failures += _told(told, one, future.result())
+            failures += _report_progress(told, one, future.result())
             del left[one]
     except BrokenProcessPool:  # a process was killed, most likely for lack of memory
         safe_text.say("a process that asked a probe was killed; the rest is asked one by one")
@@ -173,17 +175,19 @@ def _shared(root: Path, every: Sequence[Wanted], pool: Executor) -> list[Failure
     return failures
 
 
-def _told(told: Callable[[], None], one: Wanted, why: str | None) -> list[Failure]:
+def _report_progress(
+    told: Callable[[], None], one: RequiredProbe, why: str | None
+) -> list[ProbeFailure]:
     """Print the progress, and the failure if there is one; return it."""
     told()
     if why is None:
         return []
-    failure = Failure(one, why)
-    safe_text.say(failure.told)
+    failure = ProbeFailure(one, why)
+    safe_text.say(failure.sentence)
     return [failure]
 
 
-def _progress(every: Sequence[Wanted]) -> Callable[[], None]:
+def _progress(every: Sequence[RequiredProbe]) -> Callable[[], None]:
     """Return a function to call after each result, which prints the count, at most every
     TOLD_EVERY_S seconds and at the end.
     """
@@ -200,7 +204,7 @@ def _progress(every: Sequence[Wanted]) -> Callable[[], None]:
     return tell
 
 
-def answer(root: Path, one: Wanted) -> str | None:
+def answer(root: Path, one: RequiredProbe) -> str | None:
     """Obtain one result and write it to the run's folder; return the reason if that fails.
 
     Raises StoppedError once a stop of `root` is requested.
@@ -219,12 +223,12 @@ def answer(root: Path, one: Wanted) -> str | None:
     except HarnessError as error:
         return plain_file.one_line(error)
     except Exception as error:  # the value is missing; the study continues
-        where = debug_log.keep(one.run, error)
+        where = debug_log.log_traceback(one.run, error)
         return f"{type(error).__name__}: {plain_file.one_line(error)}{where}"
     return None
 
 
-def _is_there(one: Wanted, now: MadeBy) -> bool:
+def _is_there(one: RequiredProbe, now: MadeBy) -> bool:
     """Whether the run's folder has this result: for its last checkpoint, with the same settings,
     git revision and versions. Uncommitted changes of a checkout are not detected.
     """

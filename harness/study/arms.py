@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from harness.compose import overrides as keys
 from harness.compose import planner
 from harness.compose.grammar import parse
-from harness.compose.overrides import Word
+from harness.compose.overrides import ParsedOverride
 from harness.compose.plan import Plan, Point
 from harness.config.run import RunConfig
 from harness.errors import ConfigError
@@ -16,7 +16,7 @@ from harness.law.compare import crossed, quantities
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.io.clean import FEWEST_POINTS
 from harness.records import config_file
-from harness.records.study_file import Link, Stated
+from harness.records.study_file import Link, StudyStatement
 from harness.study import cost, probe_links, times
 from harness.study.file import StudyFile
 
@@ -28,11 +28,11 @@ Dropping such runs would bias the comparison, the more so as null controls never
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedStudy:
     """A study as planned. Nothing is created."""
 
     name: str
-    stated: Stated
+    stated: StudyStatement
     points: Mapping[str, Mapping[int, Point]]
     """Arm -> seed -> its run. Arms may share runs."""
     overrides: tuple[str, ...]
@@ -48,11 +48,11 @@ class Planned:
         by_identity: dict[tuple[str, int], tuple[str, Point]] = {}
         for seed in self.stated.seeds:
             for arm, points in self.points.items():
-                by_identity.setdefault(who(points[seed]), (arm, points[seed]))
+                by_identity.setdefault(run_identity(points[seed]), (arm, points[seed]))
         return by_identity
 
 
-def doubts(planned: Planned) -> Iterator[str]:
+def warnings(planned: PlannedStudy) -> Iterator[str]:
     """Yield warnings, before the first run, about what will leave links undecided."""
     stated = planned.stated
     if len(stated.seeds) < FEWEST_SEEDS:
@@ -81,7 +81,7 @@ def doubts(planned: Planned) -> Iterator[str]:
     yield from _unequal_choices(stated)
 
 
-def _unequal_choices(stated: Stated) -> Iterator[str]:
+def _unequal_choices(stated: StudyStatement) -> Iterator[str]:
     """Yield warnings for links that compare best arms chosen from different numbers of arms
     (benchmarks/study_verdicts.md).
     """
@@ -98,22 +98,22 @@ def _unequal_choices(stated: Stated) -> Iterator[str]:
             )
 
 
-def _equal(planned: Planned) -> list[list[str]]:
+def _equal(planned: PlannedStudy) -> list[list[str]]:
     """Return groups of arms that have exactly the same runs."""
     by_runs: dict[frozenset[tuple[str, int]], list[str]] = {}
     for arm, points in planned.points.items():
-        by_runs.setdefault(frozenset(map(who, points.values())), []).append(arm)
+        by_runs.setdefault(frozenset(map(run_identity, points.values())), []).append(arm)
     return [names for names in by_runs.values() if len(names) > 1]
 
 
-def who(point: Point) -> tuple[str, int]:
+def run_identity(point: Point) -> tuple[str, int]:
     """Return the identity of a run: the hash of its config, and its seed."""
     return config_file.config_hash(point.config), point.config.seed
 
 
 def plan(
     name: str, file: StudyFile, overrides: Sequence[str], implied: Sequence[str] = IMPLIED
-) -> Planned:
+) -> PlannedStudy:
     """Compose and check every run of every arm. Raises ConfigError."""
     typed = _of_all_arms(file, overrides)
     common, launcher, seeds = _parts(file, typed, implied)
@@ -128,14 +128,14 @@ def plan(
             if is_seed and SEED not in typed:
                 where = f"{file.path}: seeds"
             raise ConfigError(f"{where}: {error}") from error
-    stated = Stated(
+    stated = StudyStatement(
         question=file.question,
         source=file.source,
         seeds=sorted(next(iter(points.values()))),
         words=words,
         arms=file.arms,
-        links=_settled(file, "links", file.links, points),
-        checks=_settled(file, "checks", file.checks, points),
+        links=_resolved_links(file, "links", file.links, points),
+        checks=_resolved_links(file, "checks", file.checks, points),
         deciding=file.deciding,
         best=file.best,
         rival=file.rival,
@@ -143,22 +143,22 @@ def plan(
     )
     _refuse_without_null(str(file.path), stated, points)
     own_words = {key: word for key, word in typed.items() if key in common}
-    return Planned(name, stated, points, _texts(own_words), _texts(launcher))
+    return PlannedStudy(name, stated, points, _texts(own_words), _texts(launcher))
 
 
-def _settled(
+def _resolved_links(
     file: StudyFile, part: str, links: Sequence[Link], points: probe_links.Points
 ) -> list[Link]:
     where = f"{file.path}: {part}."
     return [
-        probe_links.settled(f"{where}{link.name}", link, file.best, points, file.probes)
+        probe_links.resolve(f"{where}{link.name}", link, file.best, points, file.probes)
         for link in links
     ]
 
 
 def _parts(
-    file: StudyFile, typed: Mapping[str, Word], implied: Sequence[str]
-) -> tuple[dict[str, Word], dict[str, Word], str]:
+    file: StudyFile, typed: Mapping[str, ParsedOverride], implied: Sequence[str]
+) -> tuple[dict[str, ParsedOverride], dict[str, ParsedOverride], str]:
     """Return the overrides common to all arms, those of the launcher, and that of the seeds."""
     said = {**_by_key(f"{file.path}: words", file.words), **typed}
     common = said | {k: word for k, word in _by_key("", implied).items() if k not in said}
@@ -168,10 +168,10 @@ def _parts(
 
 
 def _refuse_without_null(
-    where: str, stated: Stated, points: Mapping[str, Mapping[int, Point]]
+    where: str, stated: StudyStatement, points: Mapping[str, Mapping[int, Point]]
 ) -> None:
     """Raise ConfigError for a link that is net of null controls which no arm provides."""
-    planned = {who(point) for runs in points.values() for point in runs.values()}
+    planned = {run_identity(point) for runs in points.values() for point in runs.values()}
     lacking = [
         arm
         for arm, runs in points.items()
@@ -186,13 +186,13 @@ def _refuse_without_null(
             raise ConfigError(f"{where}: {link.name}: {rule}; null_controls: true makes them")
 
 
-def null_arms(planned: Planned, arms: Sequence[str]) -> list[str]:
+def null_arms(planned: PlannedStudy, arms: Sequence[str]) -> list[str]:
     """Return the arms whose runs are null controls of the runs of `arms`."""
     nulls = {_null_of(point.config) for arm in arms for point in planned.points[arm].values()}
     return [
         arm
         for arm, points in planned.points.items()
-        if arm not in arms and any(who(point) in nulls for point in points.values())
+        if arm not in arms and any(run_identity(point) in nulls for point in points.values())
     ]
 
 
@@ -204,11 +204,11 @@ def _null_of(config: RunConfig) -> tuple[str, int] | None:
     return config_file.config_hash(replace(config, algorithm=without_signal)), config.seed
 
 
-def _texts(words: Mapping[str, Word]) -> tuple[str, ...]:
+def _texts(words: Mapping[str, ParsedOverride]) -> tuple[str, ...]:
     return tuple(word.text for word in words.values())
 
 
-def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, Word]:
+def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, ParsedOverride]:
     """Parse the command line's overrides. Raises ConfigError for one that sweeps another key than
     seed, or that sets a key of an arm.
     """
@@ -217,21 +217,23 @@ def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, Word]:
     taken = {
         key
         for arm, arm_words in file.arms.items()
-        for key in _by_key(f"{file.path}: arms.{arm}", times.plain(arm_words))
+        for key in _by_key(f"{file.path}: arms.{arm}", times.without_factors(arm_words))
     }
     for word in words:
         if word.swept and word.key != SEED:
             rule = "a study takes one value of a key, and several of seed only"
-            raise ConfigError(f"{keys.unsecret(word.text)}: {rule}")
+            raise ConfigError(f"{keys.without_secret(word.text)}: {rule}")
         if word.key == "sweeps":
             raise ConfigError(f"{word.text}: a study has its arms in its own file, {file.path}")
         if word.key in taken:
             rule = f"the arms of {file.path} set {word.key}, and are about it"
-            raise ConfigError(f"{keys.unsecret(word.text)}: {rule}; copy the file to change that")
+            raise ConfigError(
+                f"{keys.without_secret(word.text)}: {rule}; copy the file to change that"
+            )
     return {word.key: word for word in words}
 
 
-def _by_key(where: str, texts: Sequence[str]) -> dict[str, Word]:
+def _by_key(where: str, texts: Sequence[str]) -> dict[str, ParsedOverride]:
     try:
         words = parse(texts)
         keys.check(words)
@@ -242,14 +244,16 @@ def _by_key(where: str, texts: Sequence[str]) -> dict[str, Word]:
 
 def _points(words: Sequence[str], beside: Sequence[str]) -> dict[int, Point]:
     """Return seed -> run of one arm."""
-    plan: Plan = planner.plan([*times.resolved(words), *beside])
+    plan: Plan = planner.plan([*times.resolve_factors(words), *beside])
     others = [key for key in plan.axes if key != SEED]
     if others:
         raise ConfigError(f"an arm is one point, got several values of {others[0]}")
     return {point.config.seed: point for point in plan.points}
 
 
-def _to_blame(file: StudyFile, arm: str, others_can_be: bool, typed: Mapping[str, Word]) -> str:
+def _to_blame(
+    file: StudyFile, arm: str, others_can_be: bool, typed: Mapping[str, ParsedOverride]
+) -> str:
     """Return where an arm's error comes from: the study file, or the command line."""
     in_file = f"{file.path}: arms.{arm}"
     if not typed:

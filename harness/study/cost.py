@@ -12,7 +12,7 @@ from harness.config.simulator import IN_PROCESS
 
 
 @dataclass(frozen=True)
-class _Rung:
+class _TrainingCosts:
     """Costs in CPU seconds: user time on one core of the benchmark machine."""
 
     start: float
@@ -22,8 +22,8 @@ class _Rung:
 
 
 MEASURED = {
-    "tabular": _Rung(start=1.7, conversation=1.0e-3, evaluation=0.11),
-    "tiny": _Rung(start=10.0, conversation=82e-3, evaluation=3.3),
+    "tabular": _TrainingCosts(start=1.7, conversation=1.0e-3, evaluation=0.11),
+    "tiny": _TrainingCosts(start=10.0, conversation=82e-3, evaluation=3.3),
 }
 """Policy -> costs. tabular: median of 19 runs of 600 steps on medium, from their events, two runs
 at once, 2026-11-27. The factor on hard and for null controls is 0.7 to 0.9, on easy 1.1; a first
@@ -67,22 +67,22 @@ def sentence(configs: list[RunConfig]) -> str:
         here = " in this shape, or on a GPU," if first.policy.name in MEASURED else ""
         return f"{runs}: CPU hours not known, since {what}{here} was never measured"
     names = dict.fromkeys(config.policy.name for config in configs)
-    how = "; ".join(_told(name, len(names) > 1) for name in names)
+    how = "; ".join(_describe(name, len(names) > 1) for name in names)
     return f"{runs}: {about(hours)} ({how}, measured on one core)"
 
 
 def about(hours: float) -> str:
     """Return `about 1.3 CPU hours`."""
-    return f"about {_shown(hours)} CPU hours"
+    return f"about {_format_hours(hours)} CPU hours"
 
 
-def _told(name: str, named: bool) -> str:
+def _describe(name: str, named: bool) -> str:
     rung = MEASURED[name]
     how = f"{rung.conversation * 1000:.2g} ms a conversation and {rung.evaluation:.2g} s"
     return f"{f'{name}: ' if named else ''}{how} an evaluation"
 
 
-def _rung(policy: PolicyConfig) -> _Rung | None:
+def _training_costs(policy: PolicyConfig) -> _TrainingCosts | None:
     return MEASURED.get(policy.name) if is_as_measured(policy) else None
 
 
@@ -93,7 +93,7 @@ def is_as_measured(policy: PolicyConfig) -> bool:
 
 
 def _cpu_s(config: RunConfig) -> float | None:
-    rung = _rung(config.policy)
+    rung = _training_costs(config.policy)
     if rung is None or config.simulator.kind not in IN_PROCESS or config.trainer.gpus:
         return None
     trainer = config.trainer
@@ -123,5 +123,5 @@ def _share_of_an_evaluation(config: RunConfig) -> float:
     return (1 + size.deaf) * size.users * size.repeats * levels / measured.users
 
 
-def _shown(hours: float) -> str:
+def _format_hours(hours: float) -> str:
     return f"{hours:.1f}" if hours >= 0.1 else f"{hours:.1g}"

@@ -18,8 +18,8 @@ from harness.law.compare.claims import MOST_SEEDS
 from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.compare.replicates import COMMON
-from harness.probes.expected import Options
-from harness.records.study_file import Crossed, Link
+from harness.probes.expected import ProbeSize
+from harness.records.study_file import FactorialTable, Link
 from harness.study import probe_links
 from harness.utils import shape
 
@@ -49,7 +49,7 @@ class StudyFile:
     best: Mapping[str, tuple[str, ...]]
     rival: str | None
     most_seeds: int | None
-    probes: Mapping[str, Options]
+    probes: Mapping[str, ProbeSize]
     """Name of a probe -> its options. Probes without an entry use the defaults."""
 
 
@@ -100,7 +100,7 @@ def question(name: str) -> str:
         return str(error)
 
 
-def _probes(path: Path, value: Any, links: Sequence[Link]) -> dict[str, Options]:
+def _probes(path: Path, value: Any, links: Sequence[Link]) -> dict[str, ProbeSize]:
     """Return the options of probes, all of which links must use."""
     asked = probe_links.options(path, value)
     named = list(dict.fromkeys(link.probe.name for link in links if link.probe))
@@ -220,7 +220,7 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
     missing = next((key for key in NEEDED if key not in of), None)
     if missing:
         raise ConfigError(f"{where}.{missing} must be there, got only {', '.join(map(str, of))}")
-    probe, table = probe_links.of_probe(where, of), _crossed(f"{where}.{CROSSED}", of, arms)
+    probe, table = probe_links.of_probe(where, of), _parse_table(f"{where}.{CROSSED}", of, arms)
     parsed = (*probe_links.KEYS, CROSSED)
     plain = {key: value for key, value in of.items() if key not in parsed}
     values = {"name": name, "against": None, **plain}
@@ -233,11 +233,11 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
     return link
 
 
-def _crossed(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> Crossed | None:
+def _parse_table(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> FactorialTable | None:
     """Return the crossed table of the link `of`; None for a link between arms."""
     if CROSSED not in of:
         return None
-    value, keys = of[CROSSED], [f.name for f in dataclasses.fields(Crossed)]
+    value, keys = of[CROSSED], [f.name for f in dataclasses.fields(FactorialTable)]
     if not isinstance(value, dict) or sorted(map(str, value)) != sorted(keys):
         raise ConfigError(f"{where} must be a mapping of {', '.join(keys)}, got {value!r}")
     for key in ("rows", "columns"):
@@ -260,7 +260,9 @@ def _crossed(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> Crossed 
     if len(rows) < 2 or lengths[0] < 2:
         rule = "must be two rows of two arms at least"
         raise ConfigError(f"{where}.arms {rule}, got {len(rows)} of {lengths[0] if rows else 0}")
-    return Crossed(value["rows"], value["columns"], tuple(tuple(map(str, row)) for row in rows))
+    return FactorialTable(
+        value["rows"], value["columns"], tuple(tuple(map(str, row)) for row in rows)
+    )
 
 
 def _check_once(path: Path, link: Link, best: Mapping[str, Sequence[str]]) -> None:

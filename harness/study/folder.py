@@ -31,13 +31,13 @@ from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.study import looks as study_looks
-from harness.study.arms import IMPLIED, Planned, who
+from harness.study.arms import IMPLIED, PlannedStudy, run_identity
 
 LONGEST = 400
 """Maximal length of a value in a sentence about a change."""
 
 
-def default(planned: Planned) -> Path:
+def default(planned: PlannedStudy) -> Path:
     """Return runs/study-NAME-HASH, with a hash of the overrides. Seeds are not part of it, so that
     they can be added to the same study.
     """
@@ -46,7 +46,7 @@ def default(planned: Planned) -> Path:
     return sweep_place.runs_folder().resolve() / f"study-{planned.name}-{tail}"
 
 
-def settle(planned: Planned, root: Path) -> StudyRecord:
+def create_or_complete(planned: PlannedStudy, root: Path) -> StudyRecord:
     """Create or complete the study in `root`: plan its runs, write the ledger and study.json.
 
     Raises ConfigError if `root` holds something else, FolderError, StoppedError if a live process
@@ -70,7 +70,7 @@ def settle(planned: Planned, root: Path) -> StudyRecord:
     return record
 
 
-def existing(planned: Planned, root: Path) -> StudyRecord | None:
+def existing(planned: PlannedStudy, root: Path) -> StudyRecord | None:
     """Read the study in `root`; None if the folder is missing or empty.
 
     Raises ConfigError if it holds anything else.
@@ -102,7 +102,7 @@ def has_implied_keys(record: StudyRecord) -> bool:
     return all(word.partition("=")[0] in said for word in IMPLIED)
 
 
-def done(planned: Planned, root: Path) -> int:
+def count_done(planned: PlannedStudy, root: Path) -> int:
     """Return the number of planned runs that are done."""
     before = existing(planned, root)
     names = _runs_of(planned, root, before).values() if before else ()
@@ -116,13 +116,13 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") 
         path = f"{above}.{key}" if above else key
         old, new = before.get(key), now.get(key)
         if key not in before:
-            sentences.append(f"{path}: added, {_shown(new)}")
+            sentences.append(f"{path}: added, {_format_value(new)}")
         elif key not in now:
-            sentences.append(f"{path}: taken away, was {_shown(old)}")
+            sentences.append(f"{path}: taken away, was {_format_value(old)}")
         elif isinstance(old, dict) and isinstance(new, dict):
             sentences += changes(old, new, path)
         elif old != new:
-            sentences.append(f"{path}: {_shown(old)} became {_shown(new)}")
+            sentences.append(f"{path}: {_format_value(old)} became {_format_value(new)}")
     return sentences
 
 
@@ -136,7 +136,7 @@ def without_implied(stated: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in stated.items() if key not in implied}
 
 
-def _runs_of(planned: Planned, root: Path, record: StudyRecord) -> dict[tuple[str, int], str]:
+def _runs_of(planned: PlannedStudy, root: Path, record: StudyRecord) -> dict[tuple[str, int], str]:
     """Return (hash, seed) -> name for each planned run that the folder contains.
 
     A run of a version with fewer config keys counts as the run that this version would plan. Of two
@@ -157,7 +157,7 @@ def _planned_now(run: RunFolder) -> tuple[str, int] | None:
     """
     try:
         status, values = run_status.read(run.status), plain_file.yaml_values(run.config)
-        if compatibility.changed_values(run, status, values) is not None:
+        if compatibility.values_change(run, status, values) is not None:
             return None
         if compatibility.simulator_of(run, status) not in (None, simulator.VERSION):
             return None
@@ -168,10 +168,10 @@ def _planned_now(run: RunFolder) -> tuple[str, int] | None:
 
 
 def _is_done(root: Path, name: str) -> bool:
-    return ledger.as_it_stands(LedgerRow(name, str(root / name), ())).status == "done"
+    return ledger.with_current_status(LedgerRow(name, str(root / name), ())).status == "done"
 
 
-def _record(planned: Planned, before: StudyRecord | None, root: Path) -> StudyRecord:
+def _record(planned: PlannedStudy, before: StudyRecord | None, root: Path) -> StudyRecord:
     now = study_file.to_plain(planned.stated)
     runs: dict[str, Any] = dict(before.runs) if before else {}
     named = _runs_of(planned, root, before) if before else {}
@@ -180,18 +180,18 @@ def _record(planned: Planned, before: StudyRecord | None, root: Path) -> StudyRe
             named[key] = f"{len(runs)}-{arm}-seed{point.config.seed}"
             runs[named[key]] = list(key)
     arms = {
-        arm: {str(seed): named[who(point)] for seed, point in points.items()}
+        arm: {str(seed): named[run_identity(point)] for seed, point in points.items()}
         for arm, points in planned.points.items()
     }
     first = before.stated if before else now
     changed = (
         [*before.changed, *changes(without_implied(first), without_implied(now))] if before else []
     )
-    looks = study_looks.before(root, before) if before else []
+    looks = study_looks.earlier_looks(root, before) if before else []
     return StudyRecord(planned.name, first, list(dict.fromkeys(changed)), arms, runs, looks)
 
 
-def _to_make(planned: Planned, record: StudyRecord) -> dict[str, Point]:
+def _to_make(planned: PlannedStudy, record: StudyRecord) -> dict[str, Point]:
     """Return name -> point for every run of the current statement."""
     points = {key: point for key, (_, point) in planned.distinct().items()}
     return {
@@ -201,23 +201,25 @@ def _to_make(planned: Planned, record: StudyRecord) -> dict[str, Point]:
     }
 
 
-def _sweep(planned: Planned, root: Path, record: StudyRecord, new: Mapping[str, Point]) -> Sweep:
+def _sweep(
+    planned: PlannedStudy, root: Path, record: StudyRecord, new: Mapping[str, Point]
+) -> Sweep:
     """Return the ledger of all runs, including those of earlier statements."""
     rows = {name: LedgerRow(name, str(root / name), new[name].overrides) for name in new}
     if (root / sweep_file.FILE).is_file():
-        rows = {**{row.name: row for row in ledger.read(root).runs}, **_unknown(rows, root)}
+        rows = {**{row.name: row for row in ledger.read(root).runs}, **_unplanned_rows(rows, root)}
     axes = {"seed": list(planned.stated.seeds)}
     return Sweep(str(root), axes, [rows[n] for n in record.runs if n in rows], planned.launcher)
 
 
-def _unknown(rows: Mapping[str, LedgerRow], root: Path) -> dict[str, LedgerRow]:
+def _unplanned_rows(rows: Mapping[str, LedgerRow], root: Path) -> dict[str, LedgerRow]:
     there = {row.name for row in ledger.read(root).runs}
     return {name: row for name, row in rows.items() if name not in there}
 
 
-def _shown(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, dict):
-        value = ", ".join(f"{key} {_shown(one)}" for key, one in value.items())
+        value = ", ".join(f"{key} {_format_value(one)}" for key, one in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
         between = ", " if any(" " in str(one) for one in value) else " "
         value = between.join(map(str, value)) or "nothing"

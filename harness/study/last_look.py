@@ -20,17 +20,17 @@ from harness.law import analysis
 from harness.law.compare import other_study, study_arms, study_outcome
 from harness.law.compare.study_outcome import Outcome
 from harness.records import plain_file, study_file
-from harness.records.study_file import Link, Stated, StudyRecord
+from harness.records.study_file import Link, StudyRecord, StudyStatement
 from harness.study import looks
 from harness.study.looks import DAMAGED
 
 
 @dataclass(frozen=True)
-class LastJudged:
+class LastVerdict:
     """The last verdict on a study."""
 
     study: str
-    stated: Stated
+    stated: StudyStatement
     """The statement that was last judged; before the first look, the planned one."""
     outcome: Outcome | None
     """None if the study has not been judged yet, or its result is missing."""
@@ -38,34 +38,34 @@ class LastJudged:
     """Further remarks for the reader, one sentence each."""
 
 
-def read(root: Path, pool: Executor | None = None) -> LastJudged:
+def read(root: Path, pool: Executor | None = None) -> LastVerdict:
     """Read the last verdict. Raises DataError if study.json, sweep.json or the statement in them
     cannot be read.
     """
     record = study_file.read(root)
     result = _result(root)
-    stated = _stated(root, record, result)
-    if result is None or not looks.before(root, record):
+    stated = _last_statement(root, record, result)
+    if result is None or not looks.earlier_looks(root, record):
         why = f"not judged yet: `harness study {record.study}` runs what is missing and judges it"
-        return LastJudged(record.study, stated, None, [why])
+        return LastVerdict(record.study, stated, None, [why])
     try:
-        outcome, notes = _judged(root, record, stated, result, pool)
+        outcome, notes = _judge_again(root, record, stated, result, pool)
     except DAMAGED as error:
         rule = "must hold what a study states"
         what = f"{type(error).__name__}: {plain_file.one_line(error)}"
         raise DataError(f"{root / looks.RESULT}: {rule}; got {what}") from error
-    return LastJudged(record.study, stated, outcome, notes)
+    return LastVerdict(record.study, stated, outcome, notes)
 
 
-def _judged(
+def _judge_again(
     root: Path,
     record: StudyRecord,
-    stated: Stated,
+    stated: StudyStatement,
     result: Mapping[str, Any],
     pool: Executor | None,
 ) -> tuple[Outcome, list[str]]:
     """Judge the links on the runs of the recorded looks; return the outcome and notes."""
-    seen, runs = looks.before(root, record), ledger.read(root)
+    seen, runs = looks.earlier_looks(root, record), ledger.read(root)
     done = study_arms.finished(runs)
     pairs = (pair for look in seen for of_link in look.pairs.values() for pair in of_link)
     names = {name for pair in pairs for name in str(pair).split(" ")}
@@ -80,7 +80,7 @@ def _judged(
 
 
 def _with_their_controls(
-    names: set[str], done: Sequence[Path], stated: Stated, record: StudyRecord
+    names: set[str], done: Sequence[Path], stated: StudyStatement, record: StudyRecord
 ) -> list[Path]:
     """Return the finished runs of all arms for the seeds of the judged runs.
 
@@ -128,11 +128,13 @@ def _result(root: Path) -> Mapping[str, Any] | None:
         return None
 
 
-def _stated(root: Path, record: StudyRecord, result: Mapping[str, Any] | None) -> Stated:
+def _last_statement(
+    root: Path, record: StudyRecord, result: Mapping[str, Any] | None
+) -> StudyStatement:
     """Return the statement that was last judged: the first one, with the changes since."""
     try:
         first = _from_plain(record.stated)
-        return first if result is None else _changed(first, result)
+        return first if result is None else _apply_changes(first, result)
     except DAMAGED as error:
         rule = "must hold what a study states"
         raise DataError(
@@ -140,9 +142,9 @@ def _stated(root: Path, record: StudyRecord, result: Mapping[str, Any] | None) -
         ) from error
 
 
-def _from_plain(values: Mapping[str, Any]) -> Stated:
+def _from_plain(values: Mapping[str, Any]) -> StudyStatement:
     parts = {part: _links(values[part]) for part in ("links", "checks")}
-    return Stated(**{**values, **parts})
+    return StudyStatement(**{**values, **parts})
 
 
 def _links(values: Mapping[str, Mapping[str, Any]]) -> list[Link]:
@@ -154,9 +156,9 @@ NEWER = ("spread", "probe", "crossed")
 """Keys of a link that results of older versions lack."""
 
 
-def _changed(first: Stated, result: Mapping[str, Any]) -> Stated:
+def _apply_changes(first: StudyStatement, result: Mapping[str, Any]) -> StudyStatement:
     links, checks = (
-        [study_file.link_of(link["name"], _told(link)) for link in result[part]]
+        [study_file.link_of(link["name"], _stated_keys(link)) for link in result[part]]
         for part in ("links", "checks")
     )
     return replace(
@@ -173,6 +175,6 @@ def _changed(first: Stated, result: Mapping[str, Any]) -> Stated:
     )
 
 
-def _told(link: Mapping[str, Any]) -> dict[str, Any]:
+def _stated_keys(link: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stated keys of a link in result.json."""
     return {key: link[key] for key in (*LINK, *(name for name in NEWER if name in link))}

@@ -12,13 +12,13 @@ from harness.law.compare import study_outcome
 from harness.law.compare.study_outcome import Outcome
 from harness.records import holder, plain_file, study_file
 from harness.records.run_folder import RunFolder
-from harness.records.study_file import Look, StudyRecord
+from harness.records.study_file import InterimLook, StudyRecord
 
 RESULT = "study/result.json"
 DAMAGED = (DataError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 
-def remember(root: Path, record: StudyRecord, outcome: Outcome) -> StudyRecord:
+def record_look(root: Path, record: StudyRecord, outcome: Outcome) -> StudyRecord:
     """Add this look to study.json, unless its pairs are those of earlier looks."""
     look = study_outcome.look(outcome, record.looks)
     if look is None:
@@ -29,7 +29,7 @@ def remember(root: Path, record: StudyRecord, outcome: Outcome) -> StudyRecord:
     return now
 
 
-def before(root: Path, record: StudyRecord) -> list[Look]:
+def earlier_looks(root: Path, record: StudyRecord) -> list[InterimLook]:
     """Return the looks in study.json. For a study judged by a version that recorded none, return
     one look made from study/result.json.
     """
@@ -42,7 +42,7 @@ def before(root: Path, record: StudyRecord) -> list[Look]:
     except DAMAGED:
         return []
     judged = {name: names for name, names in pairs.items() if names}
-    return [Look(judged, dict.fromkeys(judged))] if judged else []
+    return [InterimLook(judged, dict.fromkeys(judged))] if judged else []
 
 
 def _pairs(link: dict[str, Any], best: dict[str, str], record: StudyRecord) -> list[str]:

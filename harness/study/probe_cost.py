@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from harness.config.run import RunConfig
 from harness.config.simulator import IN_PROCESS
 from harness.probes import expected, registry
-from harness.probes.expected import Options
-from harness.records.study_file import OfProbe
+from harness.probes.expected import ProbeSize
+from harness.records.study_file import LinkProbe
 from harness.study import cost
-from harness.study.answers import of_arms
-from harness.study.arms import Planned, who
+from harness.study.answers import probes_of_arms
+from harness.study.arms import PlannedStudy, run_identity
 
 
 @dataclass(frozen=True)
-class _Rung:
+class _ProbeCosts:
     """Costs in CPU seconds: user time on one core."""
 
     start: float
@@ -27,8 +27,8 @@ class _Rung:
 
 
 MEASURED = {
-    "tabular": _Rung(start=0.4, conversation=2.9e-3, reply=0.0),
-    "tiny": _Rung(start=1.0, conversation=52e-3, reply=5.3e-3),
+    "tabular": _ProbeCosts(start=0.4, conversation=2.9e-3, reply=0.0),
+    "tiny": _ProbeCosts(start=1.0, conversation=52e-3, reply=5.3e-3),
 }
 """Policy -> costs, measured on 2026-11-27 without imports: grounding with 64 held-out users x 4
 conversations at one level (tiny: 32 x 4), and 200 items of reliability.
@@ -36,7 +36,7 @@ conversations at one level (tiny: 32 x 4), and 200 items of reliability.
 
 
 @dataclass(frozen=True)
-class Answers:
+class ProbeCost:
     """The probe results that a study needs."""
 
     by_probe: Mapping[str, int]
@@ -45,7 +45,7 @@ class Answers:
     """None if the cost of one is unknown."""
 
     @property
-    def told(self) -> str:
+    def sentence(self) -> str:
         """Description of the results and their cost; empty if no link uses a probe."""
         if not self.by_probe:
             return ""
@@ -55,11 +55,11 @@ class Answers:
         return f"; then {many} answer{'s' * (many != 1)} of probes ({named}): {hours}"
 
 
-def of_study(planned: Planned) -> Answers:
+def of_study(planned: PlannedStudy) -> ProbeCost:
     """Count the probe results of all runs, including existing ones."""
     runs = {
-        (who(point), one.name): (point.config, one)
-        for arm, probes in of_arms(planned).items()
+        (run_identity(point), one.name): (point.config, one)
+        for arm, probes in probes_of_arms(planned).items()
         for point in planned.points[arm].values()
         for one in probes
     }
@@ -68,18 +68,18 @@ def of_study(planned: Planned) -> Answers:
         by_probe[name] = by_probe.get(name, 0) + 1
     seconds = [_cpu_s(config, one) for config, one in runs.values()]
     known = [one for one in seconds if one is not None]
-    return Answers(by_probe, sum(known) / 3600 if len(known) == len(seconds) else None)
+    return ProbeCost(by_probe, sum(known) / 3600 if len(known) == len(seconds) else None)
 
 
-def _cpu_s(config: RunConfig, one: OfProbe) -> float | None:
+def _cpu_s(config: RunConfig, one: LinkProbe) -> float | None:
     rung = MEASURED.get(config.policy.name) if cost.is_as_measured(config.policy) else None
     if rung is None or config.simulator.kind not in IN_PROCESS or config.trainer.gpus:
         return None
     asked = (
-        Options(first=one.items)
+        ProbeSize(first=one.items)
         if one.items is not None
-        else Options(users=one.users, repeats=one.repeats)
+        else ProbeSize(users=one.users, repeats=one.repeats)
     )
-    found = expected.of(registry.named(one.name), config, asked)
+    found = expected.of(registry.get(one.name), config, asked)
     each = found.conversations * rung.conversation + found.replies_of_items * rung.reply
     return rung.start + 2 * each

@@ -18,19 +18,19 @@ from harness.config.run import RunConfig
 from harness.errors import ConfigError
 from harness.law.compare.replicates import COMMON
 from harness.probes import expected, registry
-from harness.probes.expected import Expected, Options
+from harness.probes.expected import ExpectedAnswer, ProbeSize
 from harness.records import config_file
-from harness.records.study_file import EVALUATION, Link, OfProbe
+from harness.records.study_file import EVALUATION, Link, LinkProbe
 
 PROBE, LEVEL = "probe", "level"
 KEYS = (PROBE, LEVEL)
 """Additional keys of such a link."""
-OPTIONS = tuple(f.name for f in dataclasses.fields(Options))
+OPTIONS = tuple(f.name for f in dataclasses.fields(ProbeSize))
 Points = Mapping[str, Mapping[int, Point]]
 """Arm -> seed -> its run."""
 
 
-def options(path: Path, value: Any) -> dict[str, Options]:
+def options(path: Path, value: Any) -> dict[str, ProbeSize]:
     """Parse a study file's `probes`: name -> options. Raises ConfigError."""
     if not isinstance(value, dict):
         rule = f"must map names of probes to {', '.join(OPTIONS)}"
@@ -45,14 +45,14 @@ def options(path: Path, value: Any) -> dict[str, Options]:
             checks.one_of(f"{where}: a key", str(key), OPTIONS)
             if type(number) is not int or number < 1:
                 raise ConfigError(f"{where}.{key} must be a whole number above 0, got {number!r}")
-        read[str(name)] = Options(**given)
+        read[str(name)] = ProbeSize(**given)
     return read
 
 
-def of_probe(where: str, given: Mapping[str, Any]) -> OfProbe | None:
+def of_probe(where: str, given: Mapping[str, Any]) -> LinkProbe | None:
     """Parse the probe of a link in a study file; None if it has none. Raises ConfigError.
 
-    Values that depend on the runs are left empty until `settled`.
+    Values that depend on the runs are left empty until `resolve`.
     """
     if PROBE not in given:
         if LEVEL in given:
@@ -66,15 +66,15 @@ def of_probe(where: str, given: Mapping[str, Any]) -> OfProbe | None:
     level = given.get(LEVEL, "")
     if not isinstance(level, str):
         raise ConfigError(f"{where}.{LEVEL} must be text, got {level!r}")
-    return OfProbe(str(given[PROBE]), level, unit="", users=0, repeats=0, items=None)
+    return LinkProbe(str(given[PROBE]), level, unit="", users=0, repeats=0, items=None)
 
 
-def settled(
+def resolve(
     where: str,
     link: Link,
     best: Mapping[str, Sequence[str]],
     points: Points,
-    asked: Mapping[str, Options],
+    asked: Mapping[str, ProbeSize],
 ) -> Link:
     """Return the link with the values that depend on the runs of its arms.
 
@@ -113,12 +113,12 @@ def _runs(
 
 
 def _of_run(
-    where: str, link: Link, arm: str, config: RunConfig, asked: Mapping[str, Options]
-) -> tuple[str, OfProbe]:
+    where: str, link: Link, arm: str, config: RunConfig, asked: Mapping[str, ProbeSize]
+) -> tuple[str, LinkProbe]:
     assert link.probe is not None
-    probe = registry.named(link.probe.name)
+    probe = registry.get(link.probe.name)
     try:
-        answer = expected.of(probe, config, asked.get(probe.name, Options()))
+        answer = expected.of(probe, config, asked.get(probe.name, ProbeSize()))
         level = link.probe.level or answer.usual_level
         checks.one_of(LEVEL, level, answer.levels)
         if (level, link.quantity) not in answer.units:
@@ -139,6 +139,6 @@ def _refuse(quantity: str, names: Sequence[str], reasons: Sequence[str]) -> None
         raise ConfigError(f"{error}{why}") from error
 
 
-def _complete(name: str, level: str, answer: Expected, quantity: str) -> OfProbe:
+def _complete(name: str, level: str, answer: ExpectedAnswer, quantity: str) -> LinkProbe:
     unit = answer.units[level, quantity]
-    return OfProbe(name, level, unit, answer.users, answer.repeats, answer.items)
+    return LinkProbe(name, level, unit, answer.users, answer.repeats, answer.items)

@@ -17,19 +17,19 @@ BOUNDED = re.compile(r"[^eE]*([eE][+-]?\d{1,3})?")
 RULE = "behind * must stand a number, as in *3 or *1/3"
 
 
-def plain(words: Sequence[str]) -> list[str]:
+def without_factors(words: Sequence[str]) -> list[str]:
     """Return the overrides that are not factors."""
     return [word for word in words if not TIMES.fullmatch(word)]
 
 
-def resolved(words: Sequence[str]) -> list[str]:
+def resolve_factors(words: Sequence[str]) -> list[str]:
     """Replace each factor by a number. Raises ConfigError.
 
     A factor multiplies the value of its key's own override, if there is one. So
     `policy=tiny algorithm.learning_rate=2e-3` also scales the arms with factors of the rate.
     """
     multiplied = [(match[1], match[2]) for word in words if (match := TIMES.fullmatch(word))]
-    base = plain(words)
+    base = without_factors(words)
     if not multiplied:
         return base
     factors = dict(multiplied)

@@ -20,7 +20,7 @@ from harness.report.figures.figure_specs import FigureSpec, Subject
 from harness.report.tables import result_files
 from harness.testing import run_folders, synthetic
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 HOSTILE = "".join(PAYLOADS[9:18])
 
@@ -123,7 +123,7 @@ def check_texts(drawing: Drawing) -> None:
     texts: list[Any] = drawing.figure.findobj(lambda part: hasattr(part, "get_parse_math"))
     assert not any(text.get_parse_math() for text in texts)
     shown = [line for text in texts for line in text.get_text().split("\n")]
-    assert all(visible(line) == line for line in shown), "use canvas.label"
+    assert all(escape(line) == line for line in shown), "use canvas.label"
 
 
 def hostile(analysis: Analysis) -> Analysis:

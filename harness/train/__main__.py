@@ -78,8 +78,8 @@ def _run(run: RunFolder, arguments: argparse.Namespace) -> int:
         process.keep_private()
         if not run.is_run():
             raise DataError(f"{run.path}: must be a run folder, found no {run.status.name} in it")
-        granted = [permission.of_word(word) for word in arguments.send]
-        with holder.hold(run, arguments.lock), permission.given(granted):
+        granted = [permission.parse_word(word) for word in arguments.send]
+        with holder.hold(run, arguments.lock), permission.temporarily_granted(granted):
             return attempt(run, emit, arguments.stop_again, arguments.ranks)
     except HarnessError as error:
         safe_text.say(str(error))
@@ -88,7 +88,7 @@ def _run(run: RunFolder, arguments: argparse.Namespace) -> int:
         safe_text.say(f"{error.filename or run.path}: {error.strerror or error}")
         return StorageError.exit_code
     except Exception as error:
-        where = debug_log.keep(run.path, error)
+        where = debug_log.log_traceback(run.path, error)
         safe_text.say(f"internal error: {type(error).__name__}: {error}{where}")
         return 1
 
@@ -104,7 +104,7 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
     config = run_folder.read_own_config(run)
     config = config if ranks is None else config.on_ranks(ranks)
     status = run_status.read(run.status)
-    changed = compatibility.changed(run, status)
+    changed = compatibility.config_change(run, status)
     if changed:
         raise ConfigError(changed)
     if status.is_over and not soundness.damage(run, status) and _rows_are_sound(run, status):
@@ -131,7 +131,7 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
 
 def _rows_are_sound(run: RunFolder, status: RunStatus) -> bool:
     """Return whether no row is damaged or changed; otherwise an attempt at the run reports it."""
-    with atomic.storage(run.metrics):
+    with atomic.storage_errors(run.metrics):
         scan = metric_rows.scan(run.metrics)
     return scan.problem is None and soundness.other_rows(run, status, scan) is None
 
@@ -156,7 +156,7 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
         safe_text.say(str(error))
         return "failed", str(error), error.exit_code
     except Exception as error:
-        where = debug_log.keep(run.path, error)
+        where = debug_log.log_traceback(run.path, error)
         explained = expected(run, error)
         if explained is None:
             reason = f"{type(error).__name__}: {error}{where}"
@@ -175,7 +175,7 @@ def expected(run: RunFolder, error: Exception) -> HarnessError | None:
     if of_device is not None:
         return of_device
     if isinstance(error, NO_CHECKPOINT) or type(error).__name__ == "SafetensorError":
-        text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
+        text = safe_text.escape_one_line(f"{type(error).__name__}: {error}")[:200]
         rule = "a checkpoint must hold what this program saved"
         return DataError(
             f"{run.checkpoints}: {rule}; it is as its manifest says, and does not: {text}"

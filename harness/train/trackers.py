@@ -120,8 +120,8 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
             _keep(kept, {"id": own_id, "step": step})
         tracker.finish()
     except (Exception, SystemExit) as error:
-        text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
-        where = debug_log.keep(run.path, error)
+        text = safe_text.escape_one_line(f"{type(error).__name__}: {error}")[:200]
+        where = debug_log.log_traceback(run.path, error)
         _warn(name, f"failed and is disabled; the run goes on ({text}){where}")
 
 

@@ -94,7 +94,7 @@ def _alone() -> Iterator[None]:
     before = os.umask(0o077)  # HARNESS_UMASK is for runs only
     try:
         folder = file().parent
-        with atomic.storage(folder):
+        with atomic.storage_errors(folder):
             folder.mkdir(parents=True, exist_ok=True)
             lock = run_lock.acquire(folder, LOCK_WAIT_S)
         if lock is None:

@@ -19,7 +19,7 @@ _given: frozenset[Grant] = frozenset()
 
 
 @contextlib.contextmanager
-def given(grants: Iterable[Grant]) -> Iterator[None]:
+def temporarily_granted(grants: Iterable[Grant]) -> Iterator[None]:
     """Add grants to those of this process within the block."""
     global _given
     before, _given = _given, _given.union(grants)
@@ -34,7 +34,7 @@ def require(simulator: SimulatorConfig, granted: Collection[Grant] = ()) -> Gran
 
     Raises ConfigError unless this grant is in `granted`, was given to this process or is confirmed.
     """
-    grant = simulator.sends
+    grant = simulator.required_grant
     if grant is None or grant in granted or grant in _given or grant in confirmed.read():
         return grant
     raise ConfigError(
@@ -49,7 +49,7 @@ def to_word(grant: Grant) -> str:
     return f"{grant.host}={grant.variable}"
 
 
-def of_word(word: str) -> Grant:
+def parse_word(word: str) -> Grant:
     """Parse `HOST=VARIABLE`, the inverse of `to_word`. Raises ConfigError."""
     host, _, variable = word.partition("=")
     return Grant(host, variable)

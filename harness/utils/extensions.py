@@ -59,7 +59,7 @@ def registered(kind: str, name: str, item: Any) -> Iterator[None]:
 
 def names(kind: str) -> tuple[str, ...]:
     """Return the names of all extensions of a kind, in alphabetical order."""
-    return tuple(sorted({*_installed(group(kind)), *_registered[kind]}))
+    return tuple(sorted({*_installed_extensions(group(kind)), *_registered[kind]}))
 
 
 def load(kind: str, name: str) -> Any:
@@ -70,7 +70,7 @@ def load(kind: str, name: str) -> Any:
     """
     if name in _registered[kind]:
         return _registered[kind][name]
-    point = _installed(group(kind))[name]
+    point = _installed_extensions(group(kind))[name]
     try:
         return point.load()
     except Exception as error:  # a plug-in's module may raise anything
@@ -84,7 +84,7 @@ def package_of(kind: str, name: str) -> str:
     """Return the installed package that adds an extension; `this process` if it was registered."""
     if name in _registered[kind]:
         return "this process"
-    return _distribution(_installed(group(kind))[name])
+    return _distribution(_installed_extensions(group(kind))[name])
 
 
 def conf_folders() -> tuple[Path, ...]:
@@ -92,7 +92,7 @@ def conf_folders() -> tuple[Path, ...]:
 
     The packages are located without importing them. Raises ConfigError if one has no conf/ folder.
     """
-    return tuple(_conf_folder(point) for _, point in sorted(_installed(CONF).items()))
+    return tuple(_conf_folder(point) for _, point in sorted(_installed_extensions(CONF).items()))
 
 
 def packages() -> dict[str, str]:
@@ -113,7 +113,7 @@ def problems(limit_s: float = IMPORT_S) -> dict[tuple[str, str], str]:
     """
     by_package: dict[str, list[tuple[str, str]]] = {}
     for kind in KINDS:
-        for name, point in _installed(group(kind)).items():
+        for name, point in _installed_extensions(group(kind)).items():
             by_package.setdefault(_distribution(point), []).append((kind, name))
     found: dict[tuple[str, str], str] = {}
     for package, items in by_package.items():
@@ -191,7 +191,7 @@ def _distribution(point: metadata.EntryPoint) -> str:
 
 
 @functools.cache
-def _installed(group: str) -> Mapping[str, metadata.EntryPoint]:
+def _installed_extensions(group: str) -> Mapping[str, metadata.EntryPoint]:
     """Return name -> entry point. Raises ConfigError if two packages use one name."""
     found: dict[str, metadata.EntryPoint] = {}
     for point in _points(group):

@@ -1,7 +1,7 @@
 """Results that are computed while the caller does other things.
 
-A `Pending` result is a function that waits for the result and returns it. An `Awaited` one can also
-tell whether it would have to wait; any other was ready when it was returned.
+A `Pending` result is a function that waits for the result and returns it. An `AwaitableResult` can
+also tell whether it would have to wait; any other was ready when it was returned.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def no_work() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Awaited(Generic[T]):
+class AwaitableResult(Generic[T]):
     """A pending result that can also tell whether it would have to wait."""
 
     wait: Callable[[], T]
@@ -47,7 +47,7 @@ class Awaited(Generic[T]):
         return self.wait()
 
     @property
-    def is_there(self) -> bool:
+    def is_ready(self) -> bool:
         """Whether the result is available without waiting."""
         return all(future.done() for future in self.futures)
 
@@ -57,13 +57,13 @@ def ready(result: T) -> Pending[T]:
     return lambda: result
 
 
-def gathered(pending: Sequence[Pending[T]]) -> Pending[list[T]]:
-    """Combine pending results into one pending list; Awaited if all of them are."""
+def gather(pending: Sequence[Pending[T]]) -> Pending[list[T]]:
+    """Combine pending results into one pending list; awaitable if all of them are."""
 
     def results() -> list[T]:
         return [one() for one in pending]
 
-    known = [one for one in pending if isinstance(one, Awaited)]
+    known = [one for one in pending if isinstance(one, AwaitableResult)]
     if len(known) < len(pending):
         return results
 
@@ -75,13 +75,15 @@ def gathered(pending: Sequence[Pending[T]]) -> Pending[list[T]]:
         return any(one.work() for one in known)
 
     futures = tuple(future for one in known for future in one.futures)
-    return Awaited(results, futures, poll, work)
+    return AwaitableResult(results, futures, poll, work)
 
 
 def then(pending: Pending[T], go_on: Callable[[T], U]) -> Pending[U]:
     """Return `go_on` of a pending result, as a pending result of the same kind."""
-    if isinstance(pending, Awaited):
-        return Awaited(lambda: go_on(pending()), pending.futures, pending.poll, pending.work)
+    if isinstance(pending, AwaitableResult):
+        return AwaitableResult(
+            lambda: go_on(pending()), pending.futures, pending.poll, pending.work
+        )
     return lambda: go_on(pending())
 
 
@@ -91,13 +93,13 @@ def first_ready(pending: Sequence[Pending[Any]]) -> int:
     Meanwhile calls their `work` and `poll`. Returns 0 at once if one is not Awaited, or if there is
     only one.
     """
-    known = [one for one in pending if isinstance(one, Awaited)]
+    known = [one for one in pending if isinstance(one, AwaitableResult)]
     if len(known) < len(pending) or len(known) == 1:
         return 0
     polled = time.monotonic()
     while True:
         for number, one in enumerate(known):
-            if one.is_there:
+            if one.is_ready:
                 return number
         worked = any(one.work() for one in known)
         if not worked:

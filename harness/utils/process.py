@@ -80,7 +80,7 @@ def admit_stops() -> None:
 
 
 @contextlib.contextmanager
-def put_off(numbers: Iterable[int]) -> Iterator[list[int]]:
+def deferred_signals(numbers: Iterable[int]) -> Iterator[list[int]]:
     """Within the block, append these signals to the yielded list instead of handling them."""
     came: list[int] = []
     before = {n: signal.getsignal(n) for n in numbers if callable(signal.getsignal(n))}

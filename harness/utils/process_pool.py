@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 
 
 @contextlib.contextmanager
-def others(processes: int) -> Iterator[Executor | None]:
+def worker_pool(processes: int) -> Iterator[Executor | None]:
     """Yield an executor with one worker less than `processes` or MOST_PROCESSES; None without any.
 
     Workers start with the first work. Within the block all processes collect garbage less often,
@@ -90,7 +90,7 @@ def _rarely_collecting() -> Iterator[None]:
 
 def prepare(pool: Executor | None, *modules: str) -> None:
     """Import `modules` in a worker, while this process does something else."""
-    begin(pool, _import, modules)
+    submit(pool, _import, modules)
 
 
 def _import(module: str) -> None:
@@ -106,7 +106,7 @@ def likely_many(paths: Sequence[Path]) -> bool:
 
 
 @dataclass(frozen=True)
-class Begun(Generic[Piece, Result]):
+class SubmittedWork(Generic[Piece, Result]):
     """Pieces of work, which the workers, if there are any, process from the first on."""
 
     work: Callable[[Piece], Result]
@@ -133,13 +133,13 @@ class Begun(Generic[Piece, Result]):
             return [self.work(piece) for piece in self.pieces]
 
 
-def begin(
+def submit(
     pool: Executor | None, work: Callable[[Piece], Result], pieces: Sequence[Piece]
-) -> Begun[Piece, Result]:
+) -> SubmittedWork[Piece, Result]:
     """Submit `work`, a module-level function, for each piece to the `pool`, if there is one."""
     try:
         with _deaf_children():
             futures = [pool.submit(work, piece) for piece in pieces] if pool is not None else []
     except BrokenProcessPool:
         futures = []
-    return Begun(work, pieces, futures)
+    return SubmittedWork(work, pieces, futures)

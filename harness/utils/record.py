@@ -38,7 +38,7 @@ def record(cls: type[T]) -> type[T]:
     return made
 
 
-def changed(old: T, name: str, value: object) -> T:
+def replace_field(old: T, name: str, value: object) -> T:
     """Return `old` with another value of one field; faster than `dataclasses.replace`.
 
     Only for classes whose fields are all arguments of __init__.

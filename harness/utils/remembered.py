@@ -10,7 +10,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Remembered(Generic[K, V]):
+class ValueCache(Generic[K, V]):
     """Caches the value of each key. Missing values of a batch are made in one call."""
 
     def __init__(self, most: int = 16384) -> None:

@@ -14,7 +14,7 @@ VARIABLE = "PYTHONSAFEPATH"
 PATH = "PYTHONPATH"
 
 
-def keep() -> None:
+def drop_current_folder() -> None:
     """Remove the current folder from the search paths of this process and its descendants.
 
     Other entries of PYTHONPATH are kept, and so is a checkout of harness that is the current
@@ -25,7 +25,7 @@ def keep() -> None:
     if started_as_module and not sys.flags.safe_path and sys.path and not _is_ours(sys.path[0]):
         del sys.path[0]
     search_path = os.environ.get(PATH)
-    kept = os.pathsep.join(_named())
+    kept = os.pathsep.join(_named_entries())
     if search_path and kept != search_path and not _is_ours(os.curdir):
         os.environ[PATH] = kept  # an entirely empty PYTHONPATH has no entries
         sys.path[:] = without_here()
@@ -37,12 +37,12 @@ def without_here() -> list[str]:
     """
     here = _real(os.curdir)
     pythons_own = here.startswith((_real(sys.prefix), _real(sys.base_prefix)))
-    if pythons_own or here in map(_real, _named()) or _is_ours(os.curdir):
+    if pythons_own or here in map(_real, _named_entries()) or _is_ours(os.curdir):
         return list(sys.path)
     return [entry for entry in sys.path if _real(entry) != here]
 
 
-def _named() -> list[str]:
+def _named_entries() -> list[str]:
     """Return the entries of PYTHONPATH, except empty ones and `.`."""
     entries = os.environ.get(PATH, "").split(os.pathsep)
     return [entry for entry in entries if not _stands_for_here(entry)]

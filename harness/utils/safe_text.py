@@ -2,7 +2,7 @@
 
 Folder names, given values and the contents of run.json may come from others. An escape sequence in
 them could move the cursor, set a title or fill the clipboard. So every output (terminal, CSV,
-figure) applies `visible` first, and then its own escaping.
+figure) applies `escape` first, and then its own escaping.
 
 A reader may also stop reading and leave a pipe open and full. So that the process can end, a
 message that is not read within a second or two is dropped.
@@ -29,16 +29,16 @@ _stalled: set[int] = set()
 """Descriptors that were not writable for WAIT_S; no further wait for them until they are again."""
 
 
-def visible(text: str) -> str:
+def escape(text: str) -> str:
     r"""Escape every character that is not printable, as \xNN or \uNNNN.
 
     These are control characters (ESC, CR, C1), format characters (bidirectional overrides, zero
     width), separators other than the space, lone surrogates, private-use and unassigned ones.
     """
-    return "".join(char if char.isprintable() else escaped(char) for char in text)
+    return "".join(char if char.isprintable() else escape_char(char) for char in text)
 
 
-def escaped(char: str) -> str:
+def escape_char(char: str) -> str:
     """Return one character as a Python escape sequence in ASCII."""
     return char.encode("unicode_escape", "backslashreplace").decode("ascii")
 
@@ -47,19 +47,19 @@ def text(value: object, style: str = "") -> Text:
     """Return `value` as rich's Text, shown literally: no markup, emoji codes, links or escapes."""
     from rich.text import Text
 
-    return Text(visible(str(value)), style=style)
+    return Text(escape(str(value)), style=style)
 
 
-def shown(text: str) -> str:
+def escape_one_line(text: str) -> str:
     """Escape `text`, with each run of white space as a single space."""
-    return visible(" ".join(text.split()))
+    return escape(" ".join(text.split()))
 
 
 def say(text: str) -> None:
     """Print one message on stderr, wrapped at the terminal's width; drop it if not read in time."""
     if sys.stderr is None:
         return
-    line = terminal.wrapped(f"harness: {shown(text)}", terminal.width(sys.stderr), "  ")
+    line = terminal.wrap(f"harness: {escape_one_line(text)}", terminal.width(sys.stderr), "  ")
     tell(sys.stderr, f"{line}\n")
 
 

@@ -40,13 +40,13 @@ def is_coloured(stream: TextIO) -> bool:
     return wanted and width(stream) is not None
 
 
-def painted(text: str, status: str, coloured: bool) -> str:
+def colourize(text: str, status: str, coloured: bool) -> str:
     """Return `text` in the colour of `status`, if `coloured` and it has one."""
     style = STYLES.get(status)
     return f"\x1b[{CODES[style]}m{text}\x1b[0m" if coloured and style else text
 
 
-def wrapped(line: str, columns: int | None, indent: str = "") -> str:
+def wrap(line: str, columns: int | None, indent: str = "") -> str:
     """Wrap `line` between words at `columns`; lines after the first begin with `indent`.
 
     Longer words are not broken, nor are commands in backticks that fit on one line.
@@ -65,7 +65,7 @@ def wrapped(line: str, columns: int | None, indent: str = "") -> str:
     return "\n".join(broken).replace(UNBROKEN, " ")
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_middle(text: str, most: int) -> str:
     """Shorten to `most` characters, keeping head and tail, since run names differ at their end."""
     if len(text) <= most:
         return text
@@ -73,7 +73,7 @@ def shortened(text: str, most: int) -> str:
     return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
 
 
-def parted(name: str, most: int) -> list[str]:
+def split_name(name: str, most: int) -> list[str]:
     """A name in lines of at most so many characters, each ending with a `-`, `_` or `/` of it.
 
     A part that is longer stays whole.
@@ -86,18 +86,20 @@ def parted(name: str, most: int) -> list[str]:
     return lines
 
 
-def cut(text: str, most: int) -> str:
+def truncate(text: str, most: int) -> str:
     """Shorten to `most` characters after a whole item or word, ending in `...`."""
     if len(text) <= most:
         return text
     start = text[: max(most - 3, 0)]
     whole = start.rpartition(", ")[0] or start.rpartition(" ")[0]
-    return f"{whole.rstrip(' ,;:')}..." if whole else shortened(text, most) if most > 3 else "..."
+    return (
+        f"{whole.rstrip(' ,;:')}..." if whole else shorten_middle(text, most) if most > 3 else "..."
+    )
 
 
 def cell(text: str, most: int) -> str:
-    """Shorten to `most` characters: names by `shortened`, texts with spaces by `cut`."""
-    return cut(text, most) if " " in text else shortened(text, most)
+    """Shorten to `most` characters: names by `shorten_middle`, texts with spaces by `truncate`."""
+    return truncate(text, most) if " " in text else shorten_middle(text, most)
 
 
 def fit(
@@ -137,11 +139,11 @@ def row(cells: Sequence[str], widths: Mapping[int, int], painted_at: Mapping[int
     shown = []
     for number, wide in widths.items():
         text = f"{cell(cells[number], wide):{wide}}"
-        shown.append(painted(text, painted_at.get(number, ""), True))
+        shown.append(colourize(text, painted_at.get(number, ""), True))
     return GAP.join(shown).rstrip()
 
 
-def size_shown(size: float) -> str:
+def format_size(size: float) -> str:
     """Return a size in bytes as `1.2 GB`, `310 MB` or `12 kB`."""
     for unit, name in ((1e9, "GB"), (1e6, "MB")):
         if size >= unit:

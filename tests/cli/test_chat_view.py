@@ -6,11 +6,11 @@ import pytest
 from rich.console import Console
 
 from harness.cli import chat_view
-from harness.cli.chat_view import NEVER_WRAPPED, Hidden
+from harness.cli.chat_view import NEVER_WRAPPED, HiddenTraits
 from harness.simulator.protocol import UserTurn
 from harness.testing.payloads import PAYLOADS
 
-NOTHING_HIDDEN = Hidden(None, None, None, None)
+NOTHING_HIDDEN = HiddenTraits(None, None, None, None)
 
 
 def turn(
@@ -24,7 +24,7 @@ def turn(
 
 
 def shown(
-    user_turn: UserTurn, hidden: Hidden | None = None, width: int = NEVER_WRAPPED
+    user_turn: UserTurn, hidden: HiddenTraits | None = None, width: int = NEVER_WRAPPED
 ) -> list[str]:
     stream = io.StringIO()
     console = Console(

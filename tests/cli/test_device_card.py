@@ -55,8 +55,8 @@ def test_a_trial_on_a_cpu_measures_what_a_cpu_can(trial: Trial) -> None:
 def test_the_card_says_of_each_row_whether_it_was_measured(trial: Trial) -> None:
     rows = {row.name: row for row in device_card.rows_of(trial)}
     for name in ("peak memory of the rollout", "peak memory of the update"):
-        assert (rows[name].value, rows[name].shown) == (None, NO_GPU)
-    assert rows["wake, and send the weights"].shown == NO_GPU
+        assert (rows[name].value, rows[name].value_text) == (None, NO_GPU)
+    assert rows["wake, and send the weights"].value_text == NO_GPU
     assert rows["engine's log-probabilities from the trainer's"].status == "ok"
 
 
@@ -70,9 +70,9 @@ def test_a_gap_and_a_peak_that_are_not_as_wanted_are_problems(trial: Trial) -> N
     assert rows["peak memory of the rollout"].status == "ok"
     assert rows["peak memory of the update"].status == "problem"
     assert rows["the same after an update and the sending of its weights"].status == "problem"
-    assert rows["wake, and send the weights (vllm_colocate)"].shown == "2 s"
+    assert rows["wake, and send the weights (vllm_colocate)"].value_text == "2 s"
     (none,) = (r for r in device_card.rows_of(replace(trial, phases=())) if r.name == "peak memory")
-    assert none.shown == NO_ESTIMATE
+    assert none.value_text == NO_ESTIMATE
 
 
 def test_of_several_ranks_one_is_tried_with_its_share_of_the_conversations() -> None:

@@ -136,7 +136,10 @@ def test_an_answer_that_is_none_costs_a_run_its_reliability_alone(
         value = json.loads(capsys.readouterr().out)
         assert command.diagnose((runs / "one",), as_json=False) == 0
         printed = " ".join(capsys.readouterr().out.split())
-        assert report.report(report.Wanted((runs,), runs.parent / "bad.html"), as_json=True) == 0
+        assert (
+            report.report(report.ReportOptions((runs,), runs.parent / "bad.html"), as_json=True)
+            == 0
+        )
     finally:
         answer.unlink()
     one, shuffled = sorted(value["runs"], key=lambda run: str(run["run"]))
@@ -166,7 +169,7 @@ def test_rows_that_are_left_out_are_said(runs: Path, tmp_path: Path) -> None:
 
 def test_the_report_has_it_as_a_section(runs: Path) -> None:
     out = runs.parent / "page.html"
-    assert report.report(report.Wanted((runs,), out), as_json=True) == 0
+    assert report.report(report.ReportOptions((runs,), out), as_json=True) == 0
     shown = Page(out.read_bytes())
     assert ("section", {"id": "diagnosis"}) in shown.elements
     said = " ".join(" ".join(shown.texts).split())

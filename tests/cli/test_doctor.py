@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import doctor
-from harness.cli.doctor import Finding
+from harness.cli.doctor import CheckResult
 from harness.utils import installation
 
 REQUIRES = [
@@ -21,7 +21,7 @@ REQUIRES = [
 ]
 
 
-def named(findings: list[Finding]) -> dict[str, Finding]:
+def named(findings: list[CheckResult]) -> dict[str, CheckResult]:
     return {finding.name: finding for finding in findings}
 
 
@@ -75,7 +75,7 @@ def test_memory_is_held_against_what_the_runs_take(
 
 
 def test_lines_and_json_say_the_same() -> None:
-    findings = [Finding("torch", "problem", "is not installed", "pip install torch")]
+    findings = [CheckResult("torch", "problem", "is not installed", "pip install torch")]
     assert doctor.line(findings[0]).split(maxsplit=2) == [
         "problem",
         "torch",
@@ -84,7 +84,7 @@ def test_lines_and_json_say_the_same() -> None:
     value = json.loads(json.dumps(doctor.to_json(findings)))
     assert value["schema"] == 1
     assert value["findings"][0]["advice"] == "pip install torch"
-    assert doctor.exit_code([Finding("a", "note", "b")]) == 0
+    assert doctor.exit_code([CheckResult("a", "note", "b")]) == 0
 
 
 def test_plug_ins_are_listed_and_a_broken_one_is_a_problem(
@@ -93,7 +93,7 @@ def test_plug_ins_are_listed_and_a_broken_one_is_a_problem(
     assert "plug-ins" not in named(doctor.examine())
     (tmp_path / "other_code.py").write_text("Mine = print('said at import')\n")
     installed("[harness.rewards]\nmine = other_code:Mine\n")
-    assert named(doctor.examine())["plug-ins"] == Finding(
+    assert named(doctor.examine())["plug-ins"] == CheckResult(
         "plug-ins", "ok", "other 1.0: reward mine"
     )
     installed("[harness.conf]\nmine = nowhere\n", "third")
@@ -115,7 +115,7 @@ def test_a_plug_in_that_cannot_be_imported_is_a_problem_and_is_not_imported_here
         "plug-ins                harness.rewards: yours of other must be importable as "
         "other_broken:Mine, got ValueError: no such\\nfile: mend or uninstall the package",
     ]
-    assert listed == Finding("plug-ins", "ok", "other 1.0: reward mine")
+    assert listed == CheckResult("plug-ins", "ok", "other 1.0: reward mine")
     assert doctor.exit_code([problem, listed]) == 3
     assert not {"other_code", "other_broken"} & set(sys.modules)
 
@@ -140,7 +140,7 @@ def test_a_plug_in_with_a_name_of_harness_itself_is_a_problem(
     rewards = "[harness.rewards]\nterminal = other_a:A\nmine = other_a:A\n"
     installed(f"{rewards}[harness.figures]\nlaw = other_a:A\n")
     first, second, listed = [f for f in doctor.examine() if f.name == "plug-ins"]
-    assert first == Finding(
+    assert first == CheckResult(
         "plug-ins",
         "problem",
         "harness.rewards: terminal of other must have a name of its own, got one of harness's",

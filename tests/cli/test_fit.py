@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.fit import Wanted, fit
+from harness.cli.fit import FitOptions, fit
 from harness.errors import ConfigError
 from harness.testing import run_folders, synthetic
 from harness.testing.commands import here
@@ -16,8 +16,8 @@ ROWS = synthetic.rows(synthetic.lawful(3, 40, synthetic.LOW))
 
 def wanted(
     run: Path, out: Path | None = None, reward: str | None = None, entropy: str | None = None
-) -> Wanted:
-    return Wanted((run,), out, reward, entropy, "none", pool_unlike=False)
+) -> FitOptions:
+    return FitOptions((run,), out, reward, entropy, "none", pool_unlike=False)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_results_are_written_though_nobody_reads_what_is_printed(
     tmp_path: Path, as_json: bool
 ) -> None:
     run_folders.write_rows(tmp_path / "run", ROWS)
-    asked = Wanted(
+    asked = FitOptions(
         (tmp_path / "run", tmp_path / "none"), tmp_path / "law", None, None, "none", False
     )
     assert fit(asked, as_json=as_json, explain=False) == 3

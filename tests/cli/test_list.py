@@ -175,7 +175,7 @@ def test_links_are_not_followed_and_a_loop_ends(tmp_path: Path) -> None:
     here_.mkdir()
     (here_ / "loop").symlink_to(here_)
     (here_ / "away").symlink_to(tmp_path / "out")
-    assert overview.look(here_) == []
+    assert overview.list_entries(here_) == []
 
 
 @pytest.mark.parametrize("payload", PAYLOADS)
@@ -184,7 +184,7 @@ def test_hostile_texts_are_shown_as_text(payload: str, tmp_path: Path) -> None:
     value = json.loads((root / "sweep.json").read_text())
     value |= {"note": payload, "name": payload, "axes": {payload: [payload]}}
     (root / "sweep.json").write_text(json.dumps(value))
-    entries = overview.look(tmp_path)
+    entries = overview.list_entries(tmp_path)
     for columns in (40, 200, None):
         shown = "\n".join(list_command.lines(entries, columns, coloured=False)).split("\n")
         assert all(line.isprintable() for line in shown)
@@ -246,7 +246,7 @@ def test_a_thousand_runs_take_seconds_at_most(tmp_path: Path) -> None:
     for number in range(1, 1000):
         shutil.copytree(first, tmp_path / f"runs/{number}")
     began = time.process_time()
-    assert len(overview.look(tmp_path)) == 1000
+    assert len(overview.list_entries(tmp_path)) == 1000
     assert time.process_time() - began < 5  # 0.5 s on a quiet core
 
 
@@ -256,4 +256,4 @@ def test_a_folder_that_may_not_be_entered_hides_no_other(tmp_path: Path) -> None
     shut.mkdir(mode=0o000)
     if os.access(shut, os.R_OK):
         pytest.skip("this user may read everything")
-    assert len(overview.look(tmp_path)) == 1
+    assert len(overview.list_entries(tmp_path)) == 1

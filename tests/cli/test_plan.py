@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import plan as command
-from harness.cli.plan import Wanted
+from harness.cli.plan import PlanOptions
 from harness.errors import ConfigError
 from tests.planning.made import write_runs
 
@@ -30,7 +30,7 @@ def test_the_answer_comes_first_then_the_command(
     runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = sorted(runs.rglob("*"))
-    command.plan(Wanted(WORDS, pilot=runs))
+    command.plan(PlanOptions(WORDS, pilot=runs))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("gain=0.05 reward: ")
     assert "seeds a level [" in lines[0]
@@ -46,7 +46,7 @@ def test_results_are_whole_and_the_same_twice(
 ) -> None:
     written = []
     for name in ("one", "two"):
-        command.plan(Wanted(WORDS, pilot=runs, out=tmp_path / name, as_json=True))
+        command.plan(PlanOptions(WORDS, pilot=runs, out=tmp_path / name, as_json=True))
         printed = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
         files = {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
         assert json.loads(files["plan.json"]) == printed
@@ -64,7 +64,7 @@ def test_the_picture_is_of_the_kinds_that_were_asked_for_and_no_other_stays(
     out = tmp_path / "plan"
     kinds = (((), {"power.png", "power.svg"}), (("pdf",), {"power.pdf"}))
     for words, pictures in kinds:
-        command.plan(Wanted(WORDS, pilot=runs, out=out, formats=words))
+        command.plan(PlanOptions(WORDS, pilot=runs, out=out, formats=words))
         assert {path.name for path in out.iterdir()} == {"plan.json", "power.csv", *pictures}
     assert (out / "power.pdf").read_bytes().startswith(b"%PDF")
 
@@ -72,10 +72,10 @@ def test_the_picture_is_of_the_kinds_that_were_asked_for_and_no_other_stays(
 def test_formats_of_no_picture_are_refused(tmp_path: Path) -> None:
     said = "--format: must be some of png, svg, pdf, got 'tex'"
     with pytest.raises(ConfigError, match=said):
-        command.plan(Wanted(WORDS, out=tmp_path, formats=("png,tex",)))
+        command.plan(PlanOptions(WORDS, out=tmp_path, formats=("png,tex",)))
     said = "--format: needs --out, since without a folder no picture is written, got svg"
     with pytest.raises(ConfigError, match=said):
-        command.plan(Wanted(WORDS, formats=("svg",)))
+        command.plan(PlanOptions(WORDS, formats=("svg",)))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def _shell(line: str, folder: Path, env: Mapping[str, str]) -> str:
 def test_what_is_not_known_is_told_and_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command.plan(Wanted(("policy=tiny", *WORDS), out=tmp_path / "out"))
+    command.plan(PlanOptions(("policy=tiny", *WORDS), out=tmp_path / "out"))
     printed = capsys.readouterr().out
     assert "not known: what decides gain=0.05 between difficulty=easy and" in printed
     assert "harness sweep policy=tiny difficulty=easy,hard 'seed=range(1,6)'" in printed
@@ -114,7 +114,7 @@ def test_what_is_not_known_is_told_and_written(
 
 
 def test_out_of_reach_names_no_command(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command.plan(Wanted(WORDS, "gain=0.0001", runs))
+    command.plan(PlanOptions(WORDS, "gain=0.0001", runs))
     printed = capsys.readouterr().out
     assert printed.startswith("out of reach: gain=0.0001")
     assert "harness sweep" not in printed
@@ -126,11 +126,11 @@ def test_out_of_reach_names_no_command(runs: Path, capsys: pytest.CaptureFixture
 )
 def test_a_primary_quantity_that_is_none_is_refused(primary: str, effect: str, rule: str) -> None:
     with pytest.raises(ConfigError, match="--primary: ") as refused:
-        command.plan(Wanted(WORDS, effect, primary=primary))
+        command.plan(PlanOptions(WORDS, effect, primary=primary))
     assert rule in str(refused.value)
 
 
 @pytest.mark.parametrize("power", [0.0, 0.49, 1.0, float("nan")])
 def test_a_power_that_is_none_is_refused(power: float) -> None:
     with pytest.raises(ConfigError, match="--power: must be a probability from"):
-        command.plan(Wanted(WORDS, power=power))
+        command.plan(PlanOptions(WORDS, power=power))

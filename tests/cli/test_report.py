@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import report as command
-from harness.cli.report import Wanted
+from harness.cli.report import ReportOptions
 from harness.errors import ConfigError
 from harness.report.html.page import GENERATOR_TAG
 from harness.testing import run_folders, synthetic
@@ -24,7 +24,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(path: Path, out: Path | None = None, *, as_json: bool = False) -> int:
-    return command.report(Wanted((path,), out), as_json=as_json)
+    return command.report(ReportOptions((path,), out), as_json=as_json)
 
 
 def undated(content: bytes) -> bytes:
@@ -171,7 +171,7 @@ def test_columns_of_other_programs_are_named(tmp_path: Path) -> None:
     rows = synthetic.lawful_rows(1, 60)
     lines = [{"step": r["step"], "h": r["entropy"], "score": r["reward"]} for r in rows]
     log = run_folders.write_rows(tmp_path / "log", lines) / "metrics.jsonl"
-    wanted = Wanted((log,), tmp_path / "x.html", reward="score", entropy="h")
+    wanted = ReportOptions((log,), tmp_path / "x.html", reward="score", entropy="h")
     assert command.report(wanted, as_json=False) == 0
     text = Page((tmp_path / "x.html").read_bytes()).text
     assert "(score)" in text

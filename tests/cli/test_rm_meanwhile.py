@@ -156,7 +156,7 @@ def test_a_crash_half_way_loses_nothing_else_and_the_next_removal_finishes(tmp_p
         removing.send_signal(signal.SIGKILL)
     (rest,) = removal.leftovers(tmp_path)
     assert (rest / "run.json").exists()  # what says that it is ours goes last
-    assert removal.named(rest) == "one"
+    assert removal.original_name(rest) == "one"
     listed = here("list", cwd=tmp_path)
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == ["two"]
     advice = "`harness rm one` finishes it"

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from harness.cli import view
-from harness.cli.view import Wanted, chosen
+from harness.cli.view import ViewOptions, choose_conversations
 from harness.records import conversations, saved_conversations
 from harness.records.conversations import TurnRecord
-from harness.records.saved_conversations import Conversation
+from harness.records.saved_conversations import SavedConversation
 from harness.testing.commands import command, here
 from tests.cli.chat_command import lines
 from tests.present import present
@@ -43,7 +43,7 @@ def mine(run: Path, tmp_path: Path) -> Path:
     return tmp_path / "one"
 
 
-def saved(run: Path, step: int = 4) -> Sequence[Conversation]:
+def saved(run: Path, step: int = 4) -> Sequence[SavedConversation]:
     return saved_conversations.read(run, step).conversations
 
 
@@ -91,7 +91,9 @@ def test_the_worst_and_the_best_come_first(run: Path, option: str, place: int) -
 
 def test_a_reader_is_told_who_the_user_is_what_was_heard_and_why_it_moved(run: Path) -> None:
     out = here("view", "one", "--worst", "--limit", "1", cwd=run.parent).stdout
-    (one,) = chosen(saved(run), Wanted(run, worst=True, limit=1), 1).conversations
+    (one,) = choose_conversations(
+        saved(run), ViewOptions(run, worst=True, limit=1), 1
+    ).conversations
     who = lines(out, "user")[0]
     assert who.startswith(f"{one.topic} (persona {one.persona}), temperament {one.temperament}, ")
     assert lines(out, "came for")[0].endswith("; the policy is not told")
@@ -254,7 +256,7 @@ def test_on_a_terminal_lines_fit_and_go_through_the_pager(
     assert max(map(len, shown)) <= min(columns, 100)
     assert "in nats" not in bare
     words = " ".join(bare.split())
-    (one,) = chosen(saved(run), Wanted(run, best=True, limit=1), 1).conversations
+    (one,) = choose_conversations(saved(run), ViewOptions(run, best=True, limit=1), 1).conversations
     assert " ".join(one.replies[0].text.split()[:5]) in words
     assert any(line.startswith("─") or "───" in line for line in shown)
 
@@ -277,17 +279,17 @@ def at_terminal(run: Path, env: dict[str, str]) -> str:
     return seen.decode()
 
 
-def of(reward: float | None, sample: int) -> Conversation:
+def of(reward: float | None, sample: int) -> SavedConversation:
     none = (None,) * 6
-    return Conversation(1, 0, sample, "easy", *none, reward, ())
+    return SavedConversation(1, 0, sample, "easy", *none, reward, ())
 
 
 def test_a_lost_conversation_comes_last_and_ties_keep_their_order() -> None:
     batch = [of(0.5, 0), of(None, 1), of(0.1, 2), of(0.5, 3), of(0.9, 4)]
-    worst = chosen(batch, Wanted(Path(), worst=True), 5).conversations
+    worst = choose_conversations(batch, ViewOptions(Path(), worst=True), 5).conversations
     assert [c.sample for c in worst] == [2, 0, 3, 4, 1]
-    best = chosen(batch, Wanted(Path(), best=True), 5).conversations
+    best = choose_conversations(batch, ViewOptions(Path(), best=True), 5).conversations
     assert [c.sample for c in best][:1] == [4]
     assert best[-1].sample == 1
-    assert chosen(batch, Wanted(Path()), 9).conversations == batch
+    assert choose_conversations(batch, ViewOptions(Path()), 9).conversations == batch
     assert view.FEW == 3

@@ -18,7 +18,7 @@ import yaml
 from rich.console import Console
 
 from harness.cli import watch, watch_view, watched_log
-from harness.cli.watched_log import View
+from harness.cli.watched_log import LogState
 from harness.errors import DataError
 from harness.records import holder, run_status
 from harness.records.run_folder import RunFolder
@@ -101,21 +101,21 @@ def test_rows_are_taken_in_as_they_come(run: Path, tmp_path: Path) -> None:
     shutil.copytree(run, copy)
     lines = (run / "metrics.jsonl").read_bytes().splitlines(keepends=True)
     (copy / "metrics.jsonl").write_bytes(b"")
-    rows, here = watched_log._Rows(), RunFolder(copy)
+    rows, here = watched_log._MetricRows(), RunFolder(copy)
     with (copy / "metrics.jsonl").open("ab") as file:
         for line in lines:
             file.write(line[:100])
             file.flush()
-            assert not rows.take_new(here)  # a line without its end waits
+            assert not rows.read_new(here)  # a line without its end waits
             file.write(line[100:])
             file.flush()
-            assert rows.take_new(here)
+            assert rows.read_new(here)
     curve = rows.curve()
     assert len(curve.entropy) == 60
     assert curve.steps[-1] == 60
     assert rows.damaged == 0
     (copy / "metrics.jsonl").write_bytes(lines[0])
-    assert rows.take_new(here)
+    assert rows.read_new(here)
     assert len(rows.curve().entropy) == 1  # a file begun anew is read anew
 
 
@@ -168,7 +168,7 @@ def test_kinds_that_were_not_measured_are_named(
     assert ("not calibrated" in watch_view.line(view)) == (kind is not None)
 
 
-def shown_of(views: Sequence[View]) -> str:
+def shown_of(views: Sequence[LogState]) -> str:
     shown = io.StringIO()
     Console(file=shown, width=200).print(watch_view.table(views, 20, 200))
     return shown.getvalue()
@@ -195,7 +195,7 @@ def test_the_reward_of_another_programs_log_is_told_by_its_column(run: Path) -> 
 
 
 def test_a_hostile_name_is_shown_literally() -> None:
-    view = View(f"[red]{HOSTILE}", status="running", reason=HOSTILE, reward=0.5)
+    view = LogState(f"[red]{HOSTILE}", status="running", reason=HOSTILE, reward=0.5)
     view = replace(view, reward_column=HOSTILE)
     shown = io.StringIO()
     Console(file=shown, force_terminal=True, width=200).print(watch_view.table([view], 20, 200))
@@ -239,7 +239,7 @@ def test_a_sweep_is_followed_run_by_run(run: Path, tmp_path: Path) -> None:
 def test_a_sweep_below_the_path_that_still_runs_is_waited_for(tmp_path: Path) -> None:
     (tmp_path / "runs" / "one").mkdir(parents=True)
     (tmp_path / "runs" / "one" / "sweep.json").write_text("{}", encoding="utf-8")
-    logs = watch._Logs(watch.Wanted((tmp_path / "runs",), FOLLOWING))
+    logs = watch._Logs(watch.WatchOptions((tmp_path / "runs",), FOLLOWING))
     assert not logs.may_bring_more()
     with holder.hold(RunFolder(tmp_path / "runs" / "one")):
         assert logs.may_bring_more()
@@ -260,12 +260,12 @@ def test_a_run_with_an_empty_run_json_has_ended(run: Path, tmp_path: Path) -> No
 
 
 def test_reasons_and_names_show_the_path_once_and_tell_runs_apart() -> None:
-    ruled = View(
+    ruled = LogState(
         "a/0-easy", "done", "/runs/a/0-easy: step 86 of 120: ended", ended=True, rule="flat"
     )
     assert watch_view.line(ruled) == "a/0-easy: done, step 0, step 86 of 120: ended"
     shown = io.StringIO()
-    table = watch_view.table([ruled, View("b/0-easy")], 20, 200)
+    table = watch_view.table([ruled, LogState("b/0-easy")], 20, 200)
     Console(file=shown, width=200).print(table)
     for words in ("a/0-easy", "b/0-easy", "done, by its rule: flat"):
         assert words in shown.getvalue()

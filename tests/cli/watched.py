@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.cli.watched_log import FollowedLog, Following, View
+from harness.cli.watched_log import FollowedLog, FollowOptions, LogState
 from harness.law.io import discover
 from harness.law.io.columns import Choice
 
-FOLLOWING = Following(Choice(None, None), idle_s=0.0)
+FOLLOWING = FollowOptions(Choice(None, None), idle_s=0.0)
 
 
 def events(text: str) -> list[dict[str, Any]]:
@@ -21,10 +21,10 @@ def events(text: str) -> list[dict[str, Any]]:
     return [json.loads(line, parse_constant=pytest.fail) for line in text.splitlines()]
 
 
-def look(path: Path, following: Following = FOLLOWING) -> View:
+def look(path: Path, following: FollowOptions = FOLLOWING) -> LogState:
     """Return what one look at the log in `path` sees."""
     (found,) = discover.discover((path,)).runs
-    return FollowedLog(found, following).look()
+    return FollowedLog(found, following).read_state()
 
 
 def made_log(path: Path, rows: int, step: int = 1) -> None:

@@ -38,17 +38,17 @@ def test_auto_is_vllm_for_a_model_on_a_gpu_where_it_is_installed(
     chosen: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(engine_choice, "installed", lambda: version)
-    assert engine_choice.chosen(run(policy, gpus=gpus)) == chosen
+    monkeypatch.setattr(engine_choice, "installed_vllm", lambda: version)
+    assert engine_choice.engine_of(run(policy, gpus=gpus)) == chosen
     engine_choice.check(run(policy, gpus=gpus))
-    assert engine_choice.chosen(run(policy, gpus=gpus, engine="transformers")) == "transformers"
+    assert engine_choice.engine_of(run(policy, gpus=gpus, engine="transformers")) == "transformers"
 
 
 def test_a_vllm_that_auto_passes_over_is_told_at_planning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, however many runs there are."""
-    monkeypatch.setattr(engine_choice, "installed", lambda: "0.33.1")
+    monkeypatch.setattr(engine_choice, "installed_vllm", lambda: "0.33.1")
     words = ["policy=hf", "policy.init=random", "seed=1,2", "--dry-run"]
     done = here("sweep", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -57,14 +57,14 @@ def test_a_vllm_that_auto_passes_over_is_told_at_planning(
         "vllm<0.32,>=0.22 and 0.33.1 is installed"
     )
     assert done.stderr.splitlines().count(said) == 1
-    assert engine_choice.passed_over(run(gpus=1, engine="transformers")) is None
-    assert engine_choice.passed_over(run(gpus=0)) is None
-    monkeypatch.setattr(engine_choice, "installed", lambda: "0.31.0")
-    assert engine_choice.passed_over(run(gpus=1)) is None
+    assert engine_choice.rejected_vllm(run(gpus=1, engine="transformers")) is None
+    assert engine_choice.rejected_vllm(run(gpus=0)) is None
+    monkeypatch.setattr(engine_choice, "installed_vllm", lambda: "0.31.0")
+    assert engine_choice.rejected_vllm(run(gpus=1)) is None
 
 
 def test_vllm_without_a_gpu_is_a_device_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_choice, "installed", lambda: "0.31.0")
+    monkeypatch.setattr(engine_choice, "installed_vllm", lambda: "0.31.0")
     for engine, url in (("vllm_colocate", ""), ("vllm_server", "http://localhost:8000")):
         with pytest.raises(DeviceError, match=f"{engine} needs a GPU, trainer.gpus=1, got"):
             engine_choice.check(run(engine=engine, engine_url=url))
@@ -74,7 +74,7 @@ def test_vllm_without_a_gpu_is_a_device_error(monkeypatch: pytest.MonkeyPatch) -
 def test_a_vllm_that_trl_does_not_take_is_refused(
     version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_choice, "installed", lambda: version)
+    monkeypatch.setattr(engine_choice, "installed_vllm", lambda: version)
     with pytest.raises(ConfigError, match=rf"needs vllm<0.32,>=0.22, got {version}: pip install"):
         engine_choice.check(run(engine="vllm_colocate", gpus=1))
 
@@ -131,7 +131,7 @@ def test_an_engine_is_no_part_of_a_policy_that_draws_no_tokens() -> None:
         run(tabular, engine="transformers")
 
 
-@pytest.mark.skipif(engine_choice.installed() is not None, reason="vLLM is installed here")
+@pytest.mark.skipif(engine_choice.installed_vllm() is not None, reason="vLLM is installed here")
 def test_vllm_that_is_not_installed_is_told_in_one_line(tmp_path: Path) -> None:
     words = ["policy=hf", "policy.init=random", "trainer.gpus=0", "trainer.engine=vllm_colocate"]
     done = here("train", *words, "--dir", "run", cwd=tmp_path)

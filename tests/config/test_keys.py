@@ -225,16 +225,16 @@ def test_no_conditional_key_is_used_by_every_kind_or_by_none() -> None:
 
 def test_a_config_file_that_is_older_or_newer_is_told_by_its_keys() -> None:
     values = config_file.to_dict(RunConfig())
-    assert keys.difference(values) == keys.Difference((), {})
+    assert keys.compare_keys(values) == keys.KeyDifference((), {})
     del values["trainer"]["grace_s"], values["levels"]["easy"]["clamp"]
     values["trainer"]["patience"] = 3
     values["mood"] = {"start": 1}
     values["remedy"]["methods"] = {"clip_cov": {"share": 0.1}}
-    assert keys.difference(values) == keys.Difference(
+    assert keys.compare_keys(values) == keys.KeyDifference(
         ("trainer.patience", "mood.start"), {"levels.easy.clamp": 10, "trainer.grace_s": 30.0}
     )
     del values["policy"]
-    lacking = keys.difference(values).lacking
+    lacking = keys.compare_keys(values).lacking
     assert {name for name in lacking if name.startswith("policy.")} == {
         f"policy.{field.name}" for field in dataclasses.fields(PolicyConfig)
     }

@@ -12,7 +12,7 @@ import pytest
 from harness.cli import demo as command
 from harness.demo import folder, outcome
 from harness.demo.constructions import COMMON, CONSTRUCTIONS, Construction
-from harness.demo.outcome import Shown
+from harness.demo.outcome import DemoResult
 from harness.errors import ConfigError, DataError
 from harness.law import analysis, reasons
 from harness.law.group_results import Analysis
@@ -49,8 +49,8 @@ def known(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Analysis]:
     return Sweep(str(root), {}, rows), analysis.analyse([root])
 
 
-def judged(known: tuple[Sweep, Analysis]) -> dict[str, Shown]:
-    shown = outcome.judged([construction(name) for name in KNOWN], *known)
+def judged(known: tuple[Sweep, Analysis]) -> dict[str, DemoResult]:
+    shown = outcome.judge_runs([construction(name) for name in KNOWN], *known)
     return {one.construction.name: one for one in shown}
 
 
@@ -99,7 +99,7 @@ def test_runs_of_known_regimes_are_as_constructed(known: tuple[Sweep, Analysis])
 def test_a_run_of_another_regime_is_said_to_be_one(known: tuple[Sweep, Analysis]) -> None:
     ledger, analysed = known
     other = replace(construction("learns"), regimes=("starved",))
-    (shown,) = outcome.judged([other], ledger, analysed)
+    (shown,) = outcome.judge_runs([other], ledger, analysed)
     assert not shown.as_constructed
     assert "learning (made to be starved)" in " ".join(" ".join(outcome.lines([shown], 80)).split())
 
@@ -133,7 +133,7 @@ def test_the_picture_has_a_panel_a_run_and_its_numbers_beside_it(
 def test_a_run_without_rows_has_no_panel_and_says_so(known: tuple[Sweep, Analysis]) -> None:
     ledger, analysed = known
     failed = replace(ledger, runs=[*ledger.runs, LedgerRow("starves", None, (), "failed")])
-    shown = outcome.judged([construction("starves")], failed, analysed)
+    shown = outcome.judge_runs([construction("starves")], failed, analysed)
     assert outcome.panels(shown, analysed) == []
     assert "-> failed: not judged" in " ".join(outcome.lines(shown, 80))
 

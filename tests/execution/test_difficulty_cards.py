@@ -60,13 +60,13 @@ def test_runs_that_are_added_get_their_cards_and_what_is_there_stays(
     before = json.loads((root / difficulty_cards.FILE).read_text())["cards"]
     before[0]["card"]["acceptance"]["value"] = 0.123
     (root / difficulty_cards.FILE).write_text(json.dumps({"schema": 1, "cards": before}))
-    with difficulty_cards.made_beside(root):  # nothing to do
+    with difficulty_cards.measured_in_background(root):  # nothing to do
         pass
     assert json.loads((root / difficulty_cards.FILE).read_text())["cards"] == before
     made(root, {name: configs[name] for name in names[2:]})
     rows = [LedgerRow(name, str(root / name), []) for name in names]
     sweep_file.write(root, Sweep(str(root), {}, rows))
-    with difficulty_cards.made_beside(root):
+    with difficulty_cards.measured_in_background(root):
         pass
     after = json.loads((root / difficulty_cards.FILE).read_text())["cards"]
     assert after[: len(before)] == before

@@ -231,4 +231,4 @@ def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(
 
 def test_runs_that_need_a_gpu_begin_first() -> None:
     mixed = [*runs(1), *runs(1, gpus=1), *runs(1)]
-    assert [c.trainer.gpus for c in sorted(mixed, key=gpu_lease.turn)] == [1, 0, 0]
+    assert [c.trainer.gpus for c in sorted(mixed, key=gpu_lease.start_order)] == [1, 0, 0]

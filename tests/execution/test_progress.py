@@ -22,7 +22,7 @@ from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 from harness.testing.commands import rows
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import text, visible
+from harness.utils.safe_text import escape, text
 
 VALUES = {"entropy": 1.234, "reward": 0.456, "emotion/final": 45.6}
 
@@ -290,7 +290,7 @@ def test_hostile_names_and_reasons_do_nothing(payload: str) -> None:
     console = Console(file=stream, width=300)
     console.print(progress_view.table([view], 5))
     console.print(text(progress_view.line(view)), soft_wrap=True)
-    assert all(visible(line) == line for line in stream.getvalue().split("\n"))
+    assert all(escape(line) == line for line in stream.getvalue().split("\n"))
 
 
 def test_json_on_stdout_is_left_alone_while_a_table_is_live(

@@ -29,7 +29,7 @@ def times_looked(cpu_s: float, for_s: float) -> int:
     stop = threading.Event()
     timer = threading.Timer(for_s, stop.set)
     timer.start()
-    looks = sum(1 for _ in progress.looks([Watcher(cpu_s)], 0.01, stop))
+    looks = sum(1 for _ in progress.snapshots([Watcher(cpu_s)], 0.01, stop))
     timer.join()
     return looks
 

@@ -46,7 +46,7 @@ def ended(root: Path, *ends: tuple[str, str]) -> list[str]:
 def test_three_that_end_alike_and_none_done_are_enough(
     tmp_path: Path, ends: list[tuple[str, str]], no_more: bool
 ) -> None:
-    assert retry.trips(ended(tmp_path / "sweep", *ends)) is no_more
+    assert retry.breaker_trips(ended(tmp_path / "sweep", *ends)) is no_more
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_three_that_end_alike_and_none_done_are_enough(
     ],
 )
 def test_a_run_that_was_told_to_stop_has_not_given_up(reason: str) -> None:
-    assert not retry.gave_up("stopped", reason)
-    assert not retry.gave_up("done", None)
+    assert not retry.has_failed("stopped", reason)
+    assert not retry.has_failed("done", None)

@@ -156,7 +156,7 @@ def test_no_run_outlives_a_killed_sweep_and_the_truth_is_in_the_run_folders(tmp_
     wait_until(
         lambda: found() == dead, "their locks to be let go"
     )  # a moment after their names are
-    assert sum("continue with `harness resume" in line for line in status.standing(root)) == 2
+    assert sum("continue with `harness resume" in line for line in status.status_lines(root)) == 2
 
 
 @pytest.mark.slow

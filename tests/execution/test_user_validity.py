@@ -8,7 +8,7 @@ import pytest
 
 from harness.calibration.validity import requirements
 from harness.cli import sweep
-from harness.cli.sweep import Wanted
+from harness.cli.sweep import SweepOptions
 from harness.compose import planner
 from harness.config.run import LEVELS, RunConfig
 from harness.errors import ConfigError
@@ -41,7 +41,7 @@ def measured(section: dict[str, Any]) -> LevelValidity:
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
-    user_validity._scripted.cache_clear()
+    user_validity._scripted_validity.cache_clear()
 
 
 @pytest.mark.parametrize(
@@ -78,13 +78,15 @@ def test_a_sweep_over_an_invalid_level_is_refused_before_anything_is_created(
 ) -> None:
     words = [*UNMOVED, "policy=tabular", "trainer.steps=1"]
     with pytest.raises(ConfigError, match=r"^difficulty=hard: .* kindness to cruelty \(kind minus"):
-        sweep.sweep(Wanted(words, dry_run=False, as_json=False, retry_policy=RetryPolicy()))
+        sweep.sweep(SweepOptions(words, dry_run=False, as_json=False, retry_policy=RetryPolicy()))
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
 @pytest.mark.usefixtures("_own_cache")
 def test_a_dry_run_notes_that_a_level_would_be_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    code = sweep.sweep(Wanted([*UNMOVED], dry_run=True, as_json=False, retry_policy=RetryPolicy()))
+    code = sweep.sweep(
+        SweepOptions([*UNMOVED], dry_run=True, as_json=False, retry_policy=RetryPolicy())
+    )
     assert code == 0
     assert "note: difficulty=hard: its user must be" in capsys.readouterr().err
 
@@ -109,7 +111,7 @@ def test_a_level_without_a_card_is_measured_once_and_kept(tmp_path: Path) -> Non
     (kept,) = (tmp_path / "cache").glob("validity-*.json")
     planted = json.loads(kept.read_text()) | GOOD
     kept.write_text(json.dumps(planted))
-    user_validity._scripted.cache_clear()
+    user_validity._scripted_validity.cache_clear()
     assert not first["hard"].valid
     assert user_validity.of_run(point(*UNMOVED))["hard"].valid
     assert user_validity.check([point(*UNMOVED)]) == []
@@ -121,7 +123,7 @@ def test_a_damaged_entry_of_the_cache_is_measured_again_once(tmp_path: Path) -> 
     (kept,) = (tmp_path / "cache").glob("validity-*.json")
     whole = kept.read_text()
     kept.write_text('{"kind_minus_cruel": "much"}')
-    user_validity._scripted.cache_clear()
+    user_validity._scripted_validity.cache_clear()
     assert user_validity.of_run(point(*UNMOVED)) == first
     assert kept.read_text() == whole
 
@@ -167,5 +169,5 @@ def test_what_run_json_says_is_read_back_and_damage_is_nothing() -> None:
     damages: list[Any] = [None, [], {"hard": {}}, {"hard": nonsense}]
     for damaged in damages:
         assert records.from_json(damaged) is None
-    both = records.merged([validity, {"easy": measured(DEAF)}])
+    both = records.merge([validity, {"easy": measured(DEAF)}])
     assert list(both) == ["easy", "easy (2)", "hard"]

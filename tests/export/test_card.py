@@ -20,7 +20,7 @@ from harness.config.run import PolicyConfig, RunConfig
 from harness.export import base_model, markdown, measured, sections, source
 from harness.export.base_model import BaseModel
 from harness.export.card import usage
-from harness.export.measured import Measured
+from harness.export.measured import ExportedResults
 from harness.records import config_file, run_status
 from harness.records.run_folder import RunFolder
 from harness.testing.commands import here
@@ -114,7 +114,7 @@ def test_what_a_policy_said_is_text(run: RunFolder) -> None:
     one = present(measured.conversation(run.path, 4))
     for text in MARKUP:
         turns = tuple(replace(turn, text=text) for turn in one.turns)
-        told = Measured(conversation=replace(one, turns=turns))
+        told = ExportedResults(conversation=replace(one, turns=turns))
         (heading, *_, quoted) = sections.example(told)
         assert heading.startswith("## A conversation\n")
         assert kinds(quoted) <= INERT

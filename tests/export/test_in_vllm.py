@@ -17,7 +17,7 @@ from tests.train.made_ranks import config
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
-    pytest.mark.skipif(engine_choice.installed() is None, reason="vLLM is not installed here"),
+    pytest.mark.skipif(engine_choice.installed_vllm() is None, reason="vLLM is not installed here"),
 ]
 
 

@@ -117,4 +117,6 @@ def test_a_card_that_can_be_kept_nowhere_is_measured(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HARNESS_CACHE", str(file))
-    assert difficulty_cards.kept("card-1.json", lambda: {"acceptance": 0.5}) == {"acceptance": 0.5}
+    assert difficulty_cards.read_or_make("card-1.json", lambda: {"acceptance": 0.5}) == {
+        "acceptance": 0.5
+    }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.fit import Wanted, fit
+from harness.cli.fit import FitOptions, fit
 from harness.config.run import RunConfig
 from harness.errors import HarnessError
 from harness.records import run_folder
@@ -88,7 +88,7 @@ def test_no_damage_ends_in_anything_but_0_or_65_and_nothing_is_run(
         run = Path(shutil.copytree(sound, tmp_path / "run"))
         done = [damaged(run, chance) for _ in range(chance.randrange(1, 4))]
         try:
-            wanted = Wanted((run,), tmp_path / "law", None, None, "none", pool_unlike=False)
+            wanted = FitOptions((run,), tmp_path / "law", None, None, "none", pool_unlike=False)
             codes.append(fit(wanted, as_json=True, explain=False))
             assert json.loads(capsys.readouterr().out)["runs"], done
         except HarnessError as error:

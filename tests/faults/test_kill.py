@@ -48,16 +48,16 @@ def test_a_number_in_holder_is_no_reason_to_kill(
     run = make_run(tmp_path / "run", quick())
     taken = run_lock.acquire(run.path, 0)
     assert taken is not None
-    began = holder_file.started(bystander.pid)
+    began = holder_file.start_time(bystander.pid)
     for text in (
         f"{bystander.pid} on {NODE}\n",
         f"{bystander.pid} on {NODE}\nstarted {began}\n",
         f"{bystander.pid} on {NODE}\nstarted 8d6f4c02 1\n",
         f"1 on {NODE}\n",
-        f"1 on {NODE}\nstarted {holder_file.started(1)}\n",
+        f"1 on {NODE}\nstarted {holder_file.start_time(1)}\n",
         f"0 on {NODE}\nstarted None\n",
         f"-1 on {NODE}\nstarted None\n",
-        f"{os.getpid()} on {NODE}\nstarted {holder_file.started(os.getpid())}\n",
+        f"{os.getpid()} on {NODE}\nstarted {holder_file.start_time(os.getpid())}\n",
     ):
         run.holder.write_text(text)
         holder.kill(run)
@@ -121,5 +121,5 @@ def test_what_a_run_started_ends_with_it(tmp_path: Path, record_property: Record
     child = subprocess.Popen(words, cwd=tmp_path, start_new_session=True)
     assert child_process.wait(child, lambda: False, 1.0) == 7
     left = int((tmp_path / "left").read_text())
-    wait_until(lambda: holder_file.started(left) is None, "it to be gone")
+    wait_until(lambda: holder_file.start_time(left) is None, "it to be gone")
     record_property("seen", f"exit 7; {left} is gone")

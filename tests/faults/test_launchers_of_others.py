@@ -155,7 +155,7 @@ SLURM_WORDS = {
 @pytest.mark.attack("shell lines for a Slurm script, by a word or a sweep.json", "exit 2")
 @pytest.mark.parametrize("word", SLURM_WORDS)
 def test_no_word_writes_a_line_of_a_slurm_script(word: str, record_property: Saw) -> None:
-    """Without the plugin: what it would be given is made by `launchers.chosen` alone."""
+    """Without the plugin: what it would be given is made by `parse_launcher` alone."""
     from harness.compose import launcher_settings
 
     entry: dict[str, Any] = {
@@ -171,11 +171,11 @@ def test_no_word_writes_a_line_of_a_slurm_script(word: str, record_property: Saw
     above, _, last = name.rpartition(".")
     settings = {**entry, above: {last: value}} if above else {**entry, name: value}
     with pytest.raises(ConfigError) as caught:
-        launcher_settings.chosen(settings, {"submitit_slurm": entry})
+        launcher_settings.parse_launcher(settings, {"submitit_slurm": entry})
     record_property("seen", str(caught.value))
     assert SLURM_WORDS[word] in str(caught.value)
     fine = {**entry, "partition": "gpu", "additional_parameters": {"requeue": True}}
-    assert launcher_settings.chosen(fine, {"submitit_slurm": entry}).settings == {
+    assert launcher_settings.parse_launcher(fine, {"submitit_slurm": entry}).settings == {
         "partition": "gpu",
         "additional_parameters.requeue": True,
     }
@@ -186,7 +186,7 @@ def test_a_class_that_no_plugin_registers_is_no_launcher(record_property: Saw) -
     from harness.compose import launcher_settings
 
     with pytest.raises(ConfigError) as caught:
-        launcher_settings.chosen({"_target_": "os.system"}, {"joblib": {"_target_": "J"}})
+        launcher_settings.parse_launcher({"_target_": "os.system"}, {"joblib": {"_target_": "J"}})
     record_property("seen", str(caught.value))
     assert "must be that of an installed plugin (joblib)" in str(caught.value)
 

@@ -198,7 +198,7 @@ def test_a_folder_taken_over_is_written_to_no_more(tmp_path: Path) -> None:
                 if isinstance(event, dict) and event.get("step") == 3 and not seen:
                     seen.append(3)
                     by = holder_file.Holder(
-                        other.pid, os.uname().nodename, holder_file.started(other.pid)
+                        other.pid, os.uname().nodename, holder_file.start_time(other.pid)
                     )
                     run.holder.write_text(by.to_text())
 

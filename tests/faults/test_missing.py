@@ -97,7 +97,7 @@ def test_a_row_that_lost_its_checksum_is_damaged(
     def spoil(lines: list[bytes]) -> list[bytes]:
         line = lines[30]
         lines[30] = {
-            "gone": metric_rows.without(line),
+            "gone": metric_rows.without_checksum(line),
             "no number": line[:-4] + b'z"}\n',
             "in capitals": line[:-11] + b"ABCDEF01" + line[-3:],
             "not at the end": line[:-2] + b', "more": 1}\n',
@@ -127,7 +127,7 @@ def test_runs_made_before_there_were_checksums_are_read_and_counted_once(tmp_pat
 
 def test_a_run_begun_before_and_continued_after_has_some(tmp_path: Path) -> None:
     run = ended.run(tmp_path / "a")
-    edit(run, lambda lines: [*map(metric_rows.without, lines[:20]), *lines[20:]])
+    edit(run, lambda lines: [*map(metric_rows.without_checksum, lines[:20]), *lines[20:]])
     (one,) = analyse([run]).runs
     assert (one.checksums, one.dropped) == ("some", {})
 
@@ -136,7 +136,7 @@ def test_a_run_begun_before_and_continued_after_has_some(tmp_path: Path) -> None
 def test_whole_rows_with_checksums_are_read_the_quick_way(tmp_path: Path, old: int) -> None:
     """As the tolerant reader reads them; a thousand logs are a gigabyte."""
     run = ended.run(tmp_path / "a")
-    edit(run, lambda lines: [*map(metric_rows.without, lines[:old]), *lines[old:]])
+    edit(run, lambda lines: [*map(metric_rows.without_checksum, lines[:old]), *lines[old:]])
     path, wanted = run / "metrics.jsonl", ("step", "entropy", "reward")
     quick = fast_reading.table(path, path.read_bytes(), wanted)
     slow = reading.read_tolerantly(path, path.read_bytes(), wanted)

@@ -109,8 +109,8 @@ def test_a_refused_key_is_tried_once_and_named(
     with serving(lambda number, body: refused if number > 20 else None) as endpoint:
         simulator = served(endpoint.url, api_key_env="A_KEY")
         run = make_run(tmp_path / "run", replace(quick(steps=2), simulator=simulator))
-        assert simulator.sends is not None
-        outcome = retry.execute(run.path, retries=5, granted=frozenset({simulator.sends}))
+        assert simulator.required_grant is not None
+        outcome = retry.execute(run.path, retries=5, granted=frozenset({simulator.required_grant}))
     rule = f"$A_KEY must hold a key that {endpoint.url} accepts, got request: 401 expired"
     assert (outcome.status, outcome.exit_code) == ("failed", 2)
     assert outcome.reason == f"simulator.api_key_env: {rule}"

@@ -14,7 +14,7 @@ from harness.law.analysis import analyse
 from harness.law.analysis import members as members_of
 from harness.law.compare import study_arms
 from harness.records.metrics_log import MetricsLog
-from harness.records.study_file import Stated, StudyRecord
+from harness.records.study_file import StudyRecord, StudyStatement
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.report.figures import group_series
 from harness.testing import synthetic
@@ -231,7 +231,7 @@ def test_an_arm_counts_what_diverged_or_was_cut_as_failed(
         for name, (word, code) in status.items()
     ]
     ledger = Sweep(str(tmp_path), {}, rows_of)
-    stated = Stated("q", "source", (1, 2, 3), (), {"arm": ()}, (), (), (), {}, None)
+    stated = StudyStatement("q", "source", (1, 2, 3), (), {"arm": ()}, (), (), (), {}, None)
     record = StudyRecord("s", {}, (), {"arm": {"1": "s1", "2": "s2", "3": "s3"}}, {})
     members = members_of(study_arms.finished(ledger))
     found = study_arms.arms(record, stated, members, study_arms.diverged(ledger))

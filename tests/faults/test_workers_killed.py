@@ -207,9 +207,9 @@ def test_workers_that_outlive_a_killed_sweep_begin_no_run(
     for worker in workers:
         os.kill(worker, signal.SIGCONT)
     deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and any(map(holders.started, begun)):
+    while time.monotonic() < deadline and any(map(holders.start_time, begun)):
         time.sleep(0.1)
-    left = [words for pid, words in begun.items() if holders.started(pid)]
+    left = [words for pid, words in begun.items() if holders.start_time(pid)]
     (root,) = (tmp_path / "runs").iterdir()
     attempts = [run_status.read(RunFolder(p).status).attempts for p in root.glob("*-seed?")]
     record_property("seen", f"{len(left)} processes left, {sum(attempts)} runs begun")

@@ -22,7 +22,7 @@ def test_two_processes_give_the_bytes_of_one_in_the_order_of_the_runs(tmp_path: 
         run_folders.write_rows(tmp_path / f"{number:03d}", rows)
     (tmp_path / "050" / "metrics.jsonl").write_bytes(b"\x80\n")
     alone = analyse([tmp_path])
-    with process_pool.others(2) as pool:
+    with process_pool.worker_pool(2) as pool:
         shared = analyse([tmp_path], pool=pool)
     assert json.dumps(law_json.from_analysis(shared)) == json.dumps(law_json.from_analysis(alone))
     assert list(shared.series) == list(alone.series)

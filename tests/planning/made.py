@@ -14,9 +14,9 @@ import yaml
 from harness.compose import planner
 from harness.compose.plan import Point
 from harness.planning import answer, settings
-from harness.planning.pilot import Level, Pilot, Spent
-from harness.planning.settings import Asked
-from harness.planning.task import Task, parse_effect
+from harness.planning.pilot import Pilot, PilotLevel, RunCost
+from harness.planning.settings import RequestedLevels
+from harness.planning.task import PlanningTask, parse_effect
 from harness.records import config_file, outcomes, run_status
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
@@ -33,8 +33,8 @@ USERS = 64
 
 
 @functools.cache
-def asked(*words: str) -> Asked:
-    return settings.asked(words)
+def asked(*words: str) -> RequestedLevels:
+    return settings.parse_levels(words)
 
 
 def values(mean: float, spread: float, seeds: int) -> tuple[float, ...]:
@@ -51,28 +51,30 @@ def level(
     quantity: str = "gain",
     early: float = 1.0,
     **more: Any,
-) -> Level:
+) -> PilotLevel:
     """`early`: the value at every step before the last, as a share of that at the last."""
     end = values(mean, spread, seeds)
     cut = tuple(early * mean + (value - mean) for value in end)
     by_step = {step: end if step == 600 else cut for step in CUTS}
     evaluated = {"trainer.eval_every": 25}
     config = asked(*WORDS).flat[0] | evaluated | more.pop("config", {})
-    told = {"per_user": None, "spent": Spent(0.01, 0.002, True), **more}
-    return Level(
+    told = {"per_user": None, "spent": RunCost(0.01, 0.002, True), **more}
+    return PilotLevel(
         config, tuple(range(1, seeds + 1)), {quantity: by_step}, evaluations=EVALUATIONS, **told
     )
 
 
-def pilot(*levels: Level, tested: tuple[str, ...] = ("gain",)) -> Pilot:
+def pilot(*levels: PilotLevel, tested: tuple[str, ...] = ("gain",)) -> Pilot:
     return Pilot("made", levels, "eval/medium/reward", tested)
 
 
-def task(made: Pilot, effect: str = "gain=0.05", typed: Sequence[str] = ()) -> Task:
+def task(made: Pilot, effect: str = "gain=0.05", typed: Sequence[str] = ()) -> PlanningTask:
     words = WORDS if len(made.levels) == 2 else (WORDS[0], "difficulty=easy,medium,hard")
-    question = answer.Question(words, parse_effect(effect), None, 0.8)
+    question = answer.PlanRequest(words, parse_effect(effect), None, 0.8)
     found = answer.task_of(question, asked(*words), made)
-    return Task(found.effect, found.rule, made, found.configs, found.wanted, frozenset(typed))
+    return PlanningTask(
+        found.effect, found.rule, made, found.configs, found.wanted, frozenset(typed)
+    )
 
 
 def write_runs(

@@ -16,7 +16,7 @@ from harness.compose import planner
 from harness.errors import ConfigError, DataError
 from harness.law.analysis import analyse
 from harness.planning import answer, pilot, settings, shipped, show, study_file
-from harness.planning.answer import Answer, Question
+from harness.planning.answer import PlanRequest, PlanResult
 from harness.planning.task import parse_effect
 from harness.report.text import answer as answers
 from harness.study import arms, file
@@ -36,8 +36,8 @@ def ask(
     path: Path | None = None,
     effect: str = "gain=0.05",
     primary: str | None = None,
-) -> Answer:
-    return answer.answer(Question(words, parse_effect(effect), path, 0.8, primary))
+) -> PlanResult:
+    return answer.make_plan(PlanRequest(words, parse_effect(effect), path, 0.8, primary))
 
 
 def test_the_plan_keeps_the_settings_of_the_pilot(runs: Path) -> None:
@@ -80,7 +80,7 @@ def test_a_difference_is_told_with_its_users_and_beside_that_on_each_levels_own(
     assert rows["hard"] - rows["easy"] == pytest.approx(gap.of_own_users, abs=0.005)
 
 
-def said(found: Answer, out: Path | None = None) -> list[str]:
+def said(found: PlanResult, out: Path | None = None) -> list[str]:
     console = Console(width=400, record=True, file=io.StringIO())
     show.show(found, console, out)
     return [line.rstrip() for line in console.export_text().splitlines()]
@@ -123,13 +123,13 @@ def test_a_contrast_has_no_study_file_and_says_so(runs: Path, tmp_path: Path) ->
 
 
 def test_a_key_that_came_after_the_shipped_runs_has_its_default_in_them() -> None:
-    (asked,) = settings.asked((*LEVELS, "policy=tabular")).flat[:1]
+    (asked,) = settings.parse_levels((*LEVELS, "policy=tabular")).flat[:1]
     (level,) = [one for one in shipped.rungs()["tabular"]["levels"]
                 if one.config["difficulty"] == "easy"]  # fmt: skip
     older = replace(level, config={k: v for k, v in level.config.items() if k != "eval.prefixes"})
-    assert shipped.like([older], asked) is not None
+    assert shipped.find_level([older], asked) is not None
     other = {**asked, "eval.prefixes": asked["eval.prefixes"] + 1}
-    assert shipped.like([older], other) is None
+    assert shipped.find_level([older], other) is None
 
 
 def test_an_entropy_is_told_without_users(runs: Path) -> None:

@@ -8,13 +8,15 @@ import pytest
 
 from harness.errors import ConfigError
 from harness.planning import task
-from harness.planning.task import Effect
+from harness.planning.task import TargetEffect
 from tests.planning.made import WORDS, asked
 
 
 def test_a_quantity_alone_has_its_default() -> None:
     assert (
-        task.parse_effect("gain") == task.parse_effect(task.DEFAULT_EFFECT) == Effect("gain", 0.05)
+        task.parse_effect("gain")
+        == task.parse_effect(task.DEFAULT_EFFECT)
+        == TargetEffect("gain", 0.05)
     )
     assert task.parse_effect("entropy_lost").value == 0.1
 
@@ -31,14 +33,14 @@ def test_an_effect_beyond_the_range_is_refused(text: str, most: float) -> None:
     within = task.parse_effect(text)
     task.check_range(within, config)
     with pytest.raises(ConfigError, match=f"must be at most {most:g}"):
-        task.check_range(Effect(within.quantity, most * 1.01), config)
+        task.check_range(TargetEffect(within.quantity, most * 1.01), config)
 
 
 def test_no_entropy_can_be_lost_that_is_not_there() -> None:
     config = asked(*WORDS).configs[0]
-    task.check_range(Effect("entropy_lost", math.log(8)), config)
+    task.check_range(TargetEffect("entropy_lost", math.log(8)), config)
     with pytest.raises(ConfigError, match="8 equally likely choices"):
-        task.check_range(Effect("entropy_lost", 2.1), config)
+        task.check_range(TargetEffect("entropy_lost", 2.1), config)
 
 
 def test_a_slope_is_planned_as_a_share_of_the_mean() -> None:

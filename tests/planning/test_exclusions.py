@@ -12,8 +12,8 @@ import pytest
 
 from harness.errors import ConfigError, DataError
 from harness.planning import answer, exclusions
-from harness.planning.answer import Answer, Question
-from harness.planning.exclusions import LeftOut
+from harness.planning.answer import PlanRequest, PlanResult
+from harness.planning.exclusions import ExcludedRun
 from harness.planning.task import parse_effect
 from harness.records import run_status
 from harness.records.run_folder import RunFolder
@@ -29,8 +29,8 @@ def runs(tmp_path: Path) -> Path:
     return write_runs(tmp_path / "pilot", seeds=SEEDS)
 
 
-def ask(path: Path) -> Answer:
-    return answer.answer(Question(LEVELS, parse_effect("gain=0.05"), path, 0.8))
+def ask(path: Path) -> PlanResult:
+    return answer.make_plan(PlanRequest(LEVELS, parse_effect("gain=0.05"), path, 0.8))
 
 
 def set_status(folder: Path, **changed: object) -> None:
@@ -150,7 +150,7 @@ def test_runs_that_their_rule_ended_are_told(tmp_path: Path) -> None:
 
 
 def test_many_runs_are_counted_and_a_few_named() -> None:
-    every = [LeftOut(f"run {number}", "failed", 0, True) for number in range(9)]
+    every = [ExcludedRun(f"run {number}", "failed", 0, True) for number in range(9)]
     told = list(exclusions.sentences(every, (), (3, 3), None))
     assert told[0].startswith("left out: 9 of 15 runs")
     assert told[-1] == "  and 4 more, which --json names"

@@ -9,7 +9,7 @@ import pytest
 
 from harness.compose import planner
 from harness.planning import answer
-from harness.planning.answer import Answer, Question
+from harness.planning.answer import PlanRequest, PlanResult
 from harness.planning.task import parse_effect
 from harness.study import cost
 from tests.planning.made import SHORT, write_runs
@@ -22,8 +22,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_runs(tmp_path_factory.mktemp("pilot"))
 
 
-def ask(path: Path | None, *words: str, effect: str = "gain=0.05") -> Answer:
-    return answer.answer(Question((*LEVELS, *words), parse_effect(effect), path, 0.8))
+def ask(path: Path | None, *words: str, effect: str = "gain=0.05") -> PlanResult:
+    return answer.make_plan(PlanRequest((*LEVELS, *words), parse_effect(effect), path, 0.8))
 
 
 def test_too_few_evaluations_say_whose_they_are_and_name_the_setting_that_gives_enough(

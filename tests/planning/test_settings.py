@@ -29,7 +29,7 @@ def test_levels_are_named_and_paired_by_what_is_swept() -> None:
 )
 def test_what_cannot_be_planned_is_refused(words: tuple[str, ...], rule: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        settings.asked(words)
+        settings.parse_levels(words)
     assert rule in str(refused.value)
 
 
@@ -45,7 +45,7 @@ def test_what_cannot_be_planned_is_refused(words: tuple[str, ...], rule: str) ->
 def test_the_words_of_a_run_make_it_again(words: tuple[str, ...]) -> None:
     config = settings.flat(planner.point(words).config)
     again = settings.words_of(config, frozenset())
-    assert settings.unlike(settings.flat(planner.point(again).config), config) == []
+    assert settings.differing_settings(settings.flat(planner.point(again).config), config) == []
 
 
 def test_what_is_typed_is_not_taken_from_the_pilot() -> None:
@@ -60,7 +60,7 @@ SHORT_HARD = ("policy=tabular", "difficulty=hard", "trainer.steps=100", "trainer
 
 def test_a_design_replaces_the_words_of_its_sizes_and_keeps_the_rest() -> None:
     sizes = {"trainer.steps": 100, "eval.users": 128, "trainer.eval_every": 10}
-    assert settings.sized(asked(*SHORT), sizes) == [
+    assert settings.with_sizes(asked(*SHORT), sizes) == [
         "policy=tabular", "difficulty=easy,hard", "trainer.steps=100", "trainer.conversations=16",
         "eval.users=128", "trainer.eval_every=10",
     ]  # fmt: skip

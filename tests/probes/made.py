@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.config.run import PolicyConfig, RunConfig
 from harness.probes import ask, registry
-from harness.probes.results import Probed
+from harness.probes.results import ProbeResult
 from harness.records.run_folder import RunFolder
 from tests.train.made import FEW, go_on, make_run
 
@@ -32,6 +32,6 @@ def trained(folder: Path, config: RunConfig) -> RunFolder:
     return run
 
 
-def probed(run: RunFolder, name: str = "width", **question: object) -> Probed:
-    asked = ask.Question(registry.named(name), run.path, users=FEW, repeats=1, **question)  # type: ignore[arg-type]
+def probed(run: RunFolder, name: str = "width", **question: object) -> ProbeResult:
+    asked = ask.ProbeRequest(registry.get(name), run.path, users=FEW, repeats=1, **question)  # type: ignore[arg-type]
     return ask.ask(asked, lambda what, held, of: None)

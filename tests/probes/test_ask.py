@@ -12,7 +12,7 @@ import pytest
 from harness.errors import ConfigError
 from harness.probes import warmth
 from harness.probes.quantity import ItemChoice
-from harness.probes.results import Reading
+from harness.probes.results import ProbeReading
 from harness.records.run_folder import RunFolder
 from tests.probes.made import LORA, probed, trained
 from tests.train import made_language_runs as language
@@ -24,7 +24,7 @@ def tabular(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
     return trained(tmp_path_factory.mktemp("runs") / "tabular", brief())
 
 
-def rewards(readings: Sequence[Reading]) -> Mapping[str, float | None]:
+def rewards(readings: Sequence[ProbeReading]) -> Mapping[str, float | None]:
     """The mean reward of the policy as it was trained, by level."""
     return {
         reading.level: reading.estimate.value

@@ -84,11 +84,11 @@ def test_each_gap_is_what_the_others_earn_less_what_is_earned_with_the_kinds_of_
             values = {r.setting: r.estimate.value for r in here if r.quantity == "reward"}
             assert [r.setting for r in here if r.quantity == novelty.SLOPE] == [novelty.MET]
             assert list(values) == [
-                novelty.MET, *map(novelty.not_met, kinds), *map(novelty.gap, kinds)
+                novelty.MET, *map(novelty.unmet_setting, kinds), *map(novelty.gap, kinds)
             ]  # fmt: skip
             base = values[novelty.MET]
             for kind in kinds:
-                others = values[novelty.not_met(kind)]
+                others = values[novelty.unmet_setting(kind)]
                 assert base is not None
                 assert others is not None
                 assert values[novelty.gap(kind)] == pytest.approx(others - base)
@@ -193,7 +193,7 @@ def test_a_planted_slope_is_found() -> None:
                 meeting, conversation(0, 0, 40, [(SupporterReply(""), last)]), Divergence(0, 1)
             )
         )
-    placed = unfamiliarity.placed(Familiar(), met)  # type: ignore[arg-type]
+    placed = unfamiliarity.with_slope_parts(Familiar(), met)  # type: ignore[arg-type]
     found = over_users.ratio([unfamiliarity.of_user([one]) for one in placed])
     assert found.value is not None
     assert found.value == pytest.approx(-0.4, abs=0.02)

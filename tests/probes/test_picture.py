@@ -10,21 +10,21 @@ import numpy as np
 import pytest
 
 from harness.probes import answer_files
-from harness.probes.over_users import Estimate
-from harness.probes.results import Probed, Reading
+from harness.probes.over_users import ProbeEstimate
+from harness.probes.results import ProbeReading, ProbeResult
 from harness.report.figures import probe as figure
 
 STEPS = (2, 4)
 
 
-def probed(run: Path, *levels: str, probe: str = "drift") -> Probed:
-    number = Estimate(0.5, 0.4, 0.6)
+def probed(run: Path, *levels: str, probe: str = "drift") -> ProbeResult:
+    number = ProbeEstimate(0.5, 0.4, 0.6)
     made = [
-        Reading(level, "solving", "", "share", step, number, number)
+        ProbeReading(level, "solving", "", "share", step, number, number)
         for step in STEPS
         for level in levels
     ]
-    return Probed(
+    return ProbeResult(
         probe=probe, asks="Why?", run=str(run), against="start", reference=(), steps=STEPS,
         users=8, repeats=1, conversations=24, readings=tuple(made),
     )  # fmt: skip
@@ -77,9 +77,9 @@ def test_a_step_is_at_one_place_in_all_panels_under_the_course(tmp_path: Path) -
 
 
 def test_intervals_at_one_k_stand_apart_and_one_line_needs_no_legend(tmp_path: Path) -> None:
-    number = Estimate(0.5, 0.4, 0.6)
+    number = ProbeEstimate(0.5, 0.4, 0.6)
     made = [
-        Reading("easy", f"best of {k}", setting, "reward", 4, number, number)
+        ProbeReading("easy", f"best of {k}", setting, "reward", 4, number, number)
         for k in (1, 2, 32)
         for setting in ("", "greedy")
     ]

@@ -15,10 +15,10 @@ from harness.policy.listening import listen
 from harness.policy.phrases import TAKING_UP
 from harness.probes import fidelity, knowledge, readings, reliability, warmth
 from harness.probes.item_file import SHIPPED, Item, read
-from harness.probes.over_users import NOT_MEASURED, Estimate
+from harness.probes.over_users import NOT_MEASURED, ProbeEstimate
 from harness.probes.quantity import ItemChoice
-from harness.probes.readings import Asked
-from harness.probes.results import Reading
+from harness.probes.readings import MeasurementPlan
+from harness.probes.results import ProbeReading
 from harness.train.metrics.evaluate import HeldOutUsers
 from harness.train.metrics.held_out import Meeting
 from harness.train.saved_policy.policy import HeldOutConversation, Turns
@@ -61,7 +61,7 @@ def measured(
     battery = reliability.PROBE.battery
     assert battery is not None
     answers = battery(config, choice or ItemChoice()).ask(policy, lambda done, of: None)
-    asked = Asked.of(reliability.PROBE, config)
+    asked = MeasurementPlan.of(reliability.PROBE, config)
     return {
         (one.level, one.quantity, one.setting): one.estimate.value
         for one in readings.of(asked, answers, 1, None)
@@ -111,7 +111,7 @@ def test_who_keeps_to_what_was_said_first_stays_true_and_who_only_affirms_takes_
 
 
 def test_of_a_tabular_policy_nothing_is_measured_since_its_grammar_chooses_the_facts() -> None:
-    assert not Asked.of(reliability.PROBE, TABULAR).quantities
+    assert not MeasurementPlan.of(reliability.PROBE, TABULAR).quantities
     (reason,) = reliability.PROBE.not_measured(TABULAR)
     assert "no training of this policy changes that" in reason
     sentences = [phrase for own in TAKING_UP.values() for phrase in own]
@@ -188,7 +188,7 @@ def test_warmth_is_what_kind_replies_have_over_cold_ones() -> None:
 
 
 def test_what_others_published_stands_beside_the_framings_that_they_asked() -> None:
-    asked = Asked.of(reliability.PROBE, HF)
+    asked = MeasurementPlan.of(reliability.PROBE, HF)
     battery = reliability.PROBE.battery
     assert battery is not None
     answers = battery(HF, ItemChoice(first=12)).ask(Made(likes=knows), lambda done, of: None)
@@ -197,27 +197,29 @@ def test_what_others_published_stands_beside_the_framings_that_they_asked() -> N
     assert published == {knowledge.PLAIN: 7.43, knowledge.SAD: 11.9, knowledge.BELIEF: 11.0}
 
 
-def moved(quantity: str, setting: str, change: Estimate) -> Reading:
-    return Reading(knowledge.ALL, quantity, setting, "", 1, Estimate(1.0, 0.5, 1.5), change)
+def moved(quantity: str, setting: str, change: ProbeEstimate) -> ProbeReading:
+    return ProbeReading(
+        knowledge.ALL, quantity, setting, "", 1, ProbeEstimate(1.0, 0.5, 1.5), change
+    )
 
 
 @pytest.mark.parametrize(
     ("warmer", "error", "sentence"),
     [
-        (Estimate(0.2, 0.1, 0.3), Estimate(6.0, 2.0, 10.0),
+        (ProbeEstimate(0.2, 0.1, 0.3), ProbeEstimate(6.0, 2.0, 10.0),
          "warmer by 0.20 [0.10, 0.30] nats a token, and more often wrong: 6.00 [2.00, 10.00] "
          "points"),
-        (Estimate(0.2, 0.1, 0.3), Estimate(1.0, -2.0, 4.0),
+        (ProbeEstimate(0.2, 0.1, 0.3), ProbeEstimate(1.0, -2.0, 4.0),
          "warmer by 0.20 [0.10, 0.30] nats a token, and not shown to be more often wrong: "
          "1.00 [-2.00, 4.00] points"),
-        (Estimate(0.002, -0.01, 0.014), Estimate(6.0, 2.0, 10.0),
+        (ProbeEstimate(0.002, -0.01, 0.014), ProbeEstimate(6.0, 2.0, 10.0),
          "no verdict: it is no warmer than what it is held against, so its errors say nothing of "
          "warmth; warmth: kind minus cold reply changed by 0.00 [-0.01, 0.01] nats a token"),
-        (NOT_MEASURED, Estimate(6.0, 2.0, 10.0), "no verdict: not measured"),
+        (NOT_MEASURED, ProbeEstimate(6.0, 2.0, 10.0), "no verdict: not measured"),
     ],
 )  # fmt: skip
 def test_a_policy_no_warmer_than_its_start_has_no_verdict(
-    warmer: Estimate, error: Estimate, sentence: str
+    warmer: ProbeEstimate, error: ProbeEstimate, sentence: str
 ) -> None:
     found = [moved(warmth.QUANTITY.name, "", warmer), moved("error", knowledge.MEAN, error)]
     assert reliability.PROBE.verdict(found) == sentence

@@ -15,7 +15,7 @@ import pytest
 
 from harness.errors import ConfigError, EndpointError
 from harness.probes import ask, registry, served
-from harness.probes.results import Probed, Reading
+from harness.probes.results import ProbeReading, ProbeResult
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
 from tests.simulator.endpoint import Endpoint, purpose, response, serving
@@ -46,15 +46,15 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolde
 
 def probed(
     run: RunFolder, name: str, out: Path, told: list[str] | None = None, **question: Any
-) -> Probed:
-    asked = ask.Question(
-        registry.named(name), run.path, users=USERS, repeats=1, out=out, **question
+) -> ProbeResult:
+    asked = ask.ProbeRequest(
+        registry.get(name), run.path, users=USERS, repeats=1, out=out, **question
     )
     heard = list[str]() if told is None else told
     return ask.ask(asked, lambda what, held, of: None, heard.append)
 
 
-def of(found: Probed, name: str) -> Reading:
+def of(found: ProbeResult, name: str) -> ProbeReading:
     (one,) = [r for r in found.readings if r.quantity == name and not r.setting]
     return one
 
@@ -71,7 +71,7 @@ def test_a_probe_says_what_it_asked_of_served_users(
     assert found.cost["calls"] == asked
     assert found.cost["tokens"] == 100 * asked  # as the endpoint counts each
     assert (found.cost["retries"], found.cost["lost_conversations"]) == ({}, 0)
-    policies, settings = 2, len(registry.named(name).settings(run_folder.read_config(run)))
+    policies, settings = 2, len(registry.get(name).settings(run_folder.read_config(run)))
     most = policies * settings * USERS * 2 * TURNS + 1  # and whether it answers at all
     lower = "retries aside; --users and --repeats lower that"
     assert told == [f"asks {endpoint.url} at most {most} times, {lower}"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from harness.probes.over_users import NOT_MEASURED, Estimate, Parts, ratio
+from harness.probes.over_users import NOT_MEASURED, Parts, ProbeEstimate, ratio
 from harness.probes.shares import share, share_change
 from tests.present import present
 
@@ -31,7 +31,7 @@ def test_rewards_whose_users_are_alike_are_as_sure_as_students_interval() -> Non
     assert bounds(share(rewards)) == pytest.approx(bounds(ratio(rewards)), abs=1e-3)
 
 
-def bounds(found: Estimate) -> tuple[float, float]:
+def bounds(found: ProbeEstimate) -> tuple[float, float]:
     return present(found.low), present(found.high)
 
 

@@ -6,25 +6,27 @@ import pytest
 from rich.console import Console
 
 from harness.probes import show
-from harness.probes.over_users import NOT_MEASURED, Estimate
-from harness.probes.results import Probed, Reading
+from harness.probes.over_users import NOT_MEASURED, ProbeEstimate
+from harness.probes.results import ProbeReading, ProbeResult
 
 
-def reading(step: int, change: Estimate) -> Reading:
-    return Reading("hard", "solving", "", "share", step, Estimate(0.5, 0.4, 0.6), change)
+def reading(step: int, change: ProbeEstimate) -> ProbeReading:
+    return ProbeReading("hard", "solving", "", "share", step, ProbeEstimate(0.5, 0.4, 0.6), change)
 
 
 @pytest.mark.parametrize(
     ("change", "is_bold"),
     [
-        (Estimate(0.2, 0.1, 0.3), True),
-        (Estimate(-0.2, -0.3, -0.1), True),
-        (Estimate(0.2, -0.1, 0.5), False),
+        (ProbeEstimate(0.2, 0.1, 0.3), True),
+        (ProbeEstimate(-0.2, -0.3, -0.1), True),
+        (ProbeEstimate(0.2, -0.1, 0.5), False),
         (NOT_MEASURED, False),
     ],
 )
-def test_a_change_whose_interval_does_not_hold_0_is_bold(change: Estimate, is_bold: bool) -> None:
-    probed = Probed(
+def test_a_change_whose_interval_does_not_hold_0_is_bold(
+    change: ProbeEstimate, is_bold: bool
+) -> None:
+    probed = ProbeResult(
         probe="drift", asks="Why?", run="one", against="start",
         reference=(reading(0, NOT_MEASURED),), steps=(7,), users=8, repeats=1, conversations=16,
         readings=(reading(7, change),),

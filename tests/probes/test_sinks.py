@@ -12,21 +12,21 @@ from rich.console import Console
 
 from harness.probes import answer_files, show
 from harness.probes.item_file import LONGEST_TOPIC
-from harness.probes.over_users import Estimate
-from harness.probes.results import COLUMNS, Probed, Reading, rows
+from harness.probes.over_users import ProbeEstimate
+from harness.probes.results import COLUMNS, ProbeReading, ProbeResult, rows
 from harness.report.figures import probe as figure
 from harness.report.tables import csv_files
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 TOPICS = sorted({text[:LONGEST_TOPIC] for text in PAYLOADS if text.strip()})
 
 
-def probed(*topics: str) -> Probed:
-    number = Estimate(5.0, 4.0, 6.0)
-    start = tuple(Reading(topic, "error", "sad", "%", 0, number) for topic in topics)
-    made = tuple(Reading(topic, "error", "sad", "%", 7, number, number) for topic in topics)
-    return Probed(
+def probed(*topics: str) -> ProbeResult:
+    number = ProbeEstimate(5.0, 4.0, 6.0)
+    start = tuple(ProbeReading(topic, "error", "sad", "%", 0, number) for topic in topics)
+    made = tuple(ProbeReading(topic, "error", "sad", "%", 7, number, number) for topic in topics)
+    return ProbeResult(
         probe="reliability", asks="Is it true?", run="one", against="start", reference=start,
         steps=(7,), users=64, repeats=4, conversations=0, readings=made, items=5,
         verdict=topics[0],
@@ -39,7 +39,7 @@ def test_a_terminal_gets_no_control_byte_and_no_markup(topic: str) -> None:
     console = Console(file=stream, width=400, force_terminal=True, color_system=None)
     show.show(probed(topic), console)
     said = stream.getvalue()
-    assert visible(topic) in said
+    assert escape(topic) in said
     assert "\x1b" not in said
 
 

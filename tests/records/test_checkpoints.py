@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from harness.errors import DataError
 from harness.records import checkpoints
-from harness.records.provenance import Identity, MadeBy
+from harness.records.provenance import MadeBy, RunIdentity
 
 CONTENT = b"weights " * 50
 
@@ -103,7 +103,7 @@ def test_damaged_later_checkpoints_do_not_crowd_out_a_new_earlier_one(tmp_path: 
     assert [p.name for p in tmp_path.iterdir()] == ["step-00005"]
 
 
-OWN = Identity("0123456789ab", 1, None, MadeBy({"numpy": "2.0.0"}, "abc"))
+OWN = RunIdentity("0123456789ab", 1, None, MadeBy({"numpy": "2.0.0"}, "abc"))
 
 
 def test_a_checkpoint_names_the_run_it_belongs_to(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from harness.errors import DataError, VersionError
 from harness.records import conversations, saved_conversations
 from harness.records.conversations import SCHEMA, SCHEMA_KEY, TurnRecord
-from harness.records.saved_conversations import SavedStep, Turn, Why
+from harness.records.saved_conversations import SavedReasons, SavedStep, SavedTurn
 from tests.present import present
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -84,7 +84,7 @@ def test_what_is_written_is_what_is_read(written: list[TurnRecord]) -> None:
     for (one, turn), record in zip(read, written, strict=True):
         for name in ("group", "sample", "reward", *OF_USER):
             assert getattr(one, name) == getattr(record, name)
-        for field in fields(Turn):
+        for field in fields(SavedTurn):
             value = getattr(record, OTHER_NAMES.get(field.name, field.name))
             if field.name == "why":
                 assert_why(turn.why, record)
@@ -92,7 +92,7 @@ def test_what_is_written_is_what_is_read(written: list[TurnRecord]) -> None:
                 assert getattr(turn, field.name) == (tuple(value) if type(value) is list else value)
 
 
-def assert_why(why: Why | None, record: TurnRecord) -> None:
+def assert_why(why: SavedReasons | None, record: TurnRecord) -> None:
     assert (why is None) == (record.why is None)
     if why is not None:
         effects = {part["part"]: part["effect"] for part in record.why or ()}
@@ -240,7 +240,7 @@ def test_what_is_no_number_is_none(value: float, tmp_path: Path) -> None:
     (read,) = saved_conversations.read_file(path).conversations
     (said,) = read.turns
     assert (read.reward, said.entropy_nats, said.reported_emotion) == (None, None, None)
-    assert said.why == Why(effects={"mood": 0.5}, unit=None)
+    assert said.why == SavedReasons(effects={"mood": 0.5}, unit=None)
 
 
 def test_reading_needs_no_pandas(tmp_path: Path) -> None:

@@ -131,9 +131,9 @@ def test_a_key_that_came_after_a_config_was_written_has_its_default(tmp_path: Pa
     del values["levels"]["hard"]["clamp"], values["simulator"]
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(values))
     assert run_folder.read_config(RunFolder(tmp_path)) == RunConfig()
-    lacks = config_file.absent(values)
+    lacks = config_file.missing_keys(values)
     assert {"levels.hard.clamp", "simulator.kind", "simulator.base_url"} <= set(lacks)
-    assert config_file.absent(to_dict(RunConfig())) == []
+    assert config_file.missing_keys(to_dict(RunConfig())) == []
     assert config_file.hash_of(values) != config_hash(RunConfig())
     assert config_file.hash_of(to_dict(RunConfig())) == config_hash(RunConfig())
 
@@ -146,12 +146,12 @@ def test_a_config_is_held_against_the_hash_of_what_it_holds(tmp_path: Path) -> N
     del values["trainer"]["report_to"]
     run.config.write_text(yaml.safe_dump(values))
     older = RunStatus(config_hash=config_file.hash_of(values), seed=3)
-    assert compatibility.changed(run, older) is None
-    assert compatibility.changed(run, RunStatus()) is None
-    changed = compatibility.changed(run, run_status.read(run.status))
+    assert compatibility.config_change(run, older) is None
+    assert compatibility.config_change(run, RunStatus()) is None
+    changed = compatibility.config_change(run, run_status.read(run.status))
     assert changed is not None
     assert changed.startswith(f"{run.config}: must be as it was when the run was planned (hash and")
-    assert compatibility.changed(run, replace(older, seed=4)) is not None
+    assert compatibility.config_change(run, replace(older, seed=4)) is not None
 
 
 @pytest.mark.parametrize("kept", ["run-before-checksums", "2026-11-22/run", "2026-11-23/run"])
@@ -285,11 +285,11 @@ def test_a_config_file_is_completed_with_defaults_and_keeps_what_it_holds() -> N
     older = json.loads(json.dumps(whole))
     del older["algorithm"]["kind"], older["curriculum"], older["levels"]["hard"]["clamp"]
     older["algorithm"]["newer"], older["trainer"] = 1, 7
-    completed = config_file.completed(older)
+    completed = config_file.with_defaults(older)
     assert completed == {
         **whole, "algorithm": {**whole["algorithm"], "newer": 1}, "trainer": 7
     }  # fmt: skip
-    assert list(config_file.completed(dict(reversed(whole.items())))) == list(reversed(whole))
-    assert "seed" not in config_file.completed({"schema": 1})
+    assert list(config_file.with_defaults(dict(reversed(whole.items())))) == list(reversed(whole))
+    assert "seed" not in config_file.with_defaults({"schema": 1})
     for other in ({}, {"schema": 2, "algorithm": {}}, {"seed": 1}):
-        assert config_file.completed(other) == other
+        assert config_file.with_defaults(other) == other

@@ -14,13 +14,13 @@ ROWS = st.dictionaries(st.text(), st.floats(allow_nan=False, allow_infinity=Fals
 def test_a_row_as_it_was_written_fits_and_is_plain_json(values: dict[str, float | None]) -> None:
     assume(metric_rows.KEY not in values)
     line = metric_rows.encode({"step": 1, **values})
-    assert metric_rows.holds(line) is True
+    assert metric_rows.checksum_matches(line) is True
     assert json.loads(line) | {metric_rows.KEY: None} == {
         "step": 1,
         **values,
         metric_rows.KEY: None,
     }
-    assert metric_rows.without(line) == (json.dumps({"step": 1, **values}) + "\n").encode()
+    assert metric_rows.without_checksum(line) == (json.dumps({"step": 1, **values}) + "\n").encode()
 
 
 @given(ROWS, st.data())
@@ -30,8 +30,8 @@ def test_a_row_with_one_byte_changed_does_not_fit(
     line = bytearray(metric_rows.encode({"step": 1, **values}).rstrip())
     at = data.draw(st.integers(0, len(line) - 1))
     line[at] ^= data.draw(st.integers(1, 255))
-    assert metric_rows.holds(bytes(line)) is not True
+    assert metric_rows.checksum_matches(bytes(line)) is not True
 
 
 def test_a_row_of_an_older_version_has_none() -> None:
-    assert metric_rows.holds(b'{"step": 1, "entropy": 0.5}\n') is None
+    assert metric_rows.checksum_matches(b'{"step": 1, "entropy": 0.5}\n') is None

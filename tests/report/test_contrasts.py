@@ -16,7 +16,7 @@ from harness.report.figures import registry
 from harness.report.tables import contrasts, csv_files
 from harness.report.tables.summary import print_analysis
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 from tests.report import made
 from tests.report.made_tables import contrast, forest, study
 from tests.report.marks import arrows
@@ -125,11 +125,11 @@ def test_axes_that_both_share_are_named_in_brackets() -> None:
 def test_hostile_levels_and_columns_do_nothing(payload: str) -> None:
     analysis = study(payload, on=payload, why=payload, decision="not_comparable")
     text = printed(analysis, width=500)
-    assert all(visible(line) == line for line in text.split("\n"))
+    assert all(escape(line) == line for line in text.split("\n"))
     ticks = forest(analysis).figure.axes[0].get_yticklabels()
     lines = [line for tick in ticks for line in tick.get_text().split("\n")]
     assert len(lines) <= 2 * 3
-    assert all(visible(line) == line for line in lines)
+    assert all(escape(line) == line for line in lines)
     csv_files.contrasts_csv(analysis)
 
 

@@ -22,7 +22,7 @@ from harness.testing import run_folders, synthetic
 from harness.testing.commands import here
 from harness.testing.figure_contract import FigureContract
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 from tests.report import made
 from tests.report.made_figure_kinds import everything, numbers
 from tests.report.made_figures import texts
@@ -102,9 +102,9 @@ def test_text_of_a_run_is_escaped_and_never_a_formula(figure: FigureSpec[Any]) -
     drawing = registry.drawn(sketch_of(figure, everything(HOSTILE)))
     shown = texts(drawing.figure)
     assert not any(text.get_parse_math() for text in shown)
-    assert all(visible(line) == line for t in shown for line in t.get_text().split("\n"))
+    assert all(escape(line) == line for t in shown for line in t.get_text().split("\n"))
     svg = canvas.image(drawing.figure, "svg").decode()
-    assert all(visible(line) == line for line in svg.splitlines())
+    assert all(escape(line) == line for line in svg.splitlines())
 
 
 @every_figure

@@ -20,7 +20,7 @@ from harness.report.figures import canvas, law_groups, series_pages
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import AxisNames
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 from tests.report import made
 from tests.report.made_figures import drawn, legend, texts, titles
 
@@ -220,9 +220,9 @@ def test_hostile_names_are_drawn_as_they_stand() -> None:
     for drawing in drawings.values():
         found = texts(drawing.figure)
         assert not any(text.get_parse_math() for text in found)
-        assert all(visible(line) == line for t in found for line in t.get_text().split("\n"))
+        assert all(escape(line) == line for t in found for line in t.get_text().split("\n"))
     svg = canvas.image(drawings["entropy_law"].figure, "svg").decode()
-    assert all(visible(line) == line for line in svg.splitlines())
+    assert all(escape(line) == line for line in svg.splitlines())
 
 
 def test_a_users_own_plot_settings_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,26 +14,26 @@ from harness.report.figures import labels
 from harness.report.tables import csv_files
 from harness.testing.payloads import PAYLOADS
 from harness.utils import safe_text
-from harness.utils.safe_text import visible
-from harness.utils.terminal import shortened
+from harness.utils.safe_text import escape
+from harness.utils.terminal import shorten_middle
 
 anything = st.text(st.characters(exclude_categories=()))
 
 
 @given(anything)
 def test_visible_text_is_one_printable_line_and_keeps_plain_text(text: str) -> None:
-    shown = visible(text)
+    shown = escape(text)
     assert shown.isprintable()
     assert text.isprintable() <= (shown == text)
 
 
 def test_escapes_are_those_of_python() -> None:
-    assert visible("\x1b[31m\u202e\x9b\n\ud800") == r"\x1b[31m\u202e\x9b\n\ud800"
+    assert escape("\x1b[31m\u202e\x9b\n\ud800") == r"\x1b[31m\u202e\x9b\n\ud800"
 
 
 @given(anything, st.integers(10, 40))
 def test_a_shortened_name_keeps_both_ends(text: str, most: int) -> None:
-    short = shortened(text, most)
+    short = shorten_middle(text, most)
     assert len(short) <= most
     assert short == text or (text.startswith(short[:3]) and text.endswith(short[-3:]))
 
@@ -43,7 +43,7 @@ def test_a_terminal_gets_no_control_byte_and_no_markup(payload: str) -> None:
     stream = io.StringIO()
     console = Console(file=stream, force_terminal=True, width=400)
     console.print(safe_text.text(payload))
-    assert stream.getvalue() == visible(payload) + "\n"
+    assert stream.getvalue() == escape(payload) + "\n"
 
 
 @given(st.one_of(anything, st.sampled_from(PAYLOADS)))

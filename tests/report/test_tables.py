@@ -14,7 +14,7 @@ from harness.law.results import Identified, Onset
 from harness.report.tables.summary import print_analysis
 from harness.report.text import dropped_rows, findings, naming
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 from tests.report import made
 from tests.report.made_tables import printed
 
@@ -171,8 +171,8 @@ def test_hostile_names_levels_and_messages_are_shown_and_do_nothing(payload: str
     stream = io.StringIO()
     print_analysis(analysis, Console(file=stream, width=500), explained=True)
     text = stream.getvalue()
-    assert all(visible(line) == line for line in text.split("\n"))
-    assert text.count(visible(payload)) >= 5
+    assert all(escape(line) == line for line in text.split("\n"))
+    assert text.count(escape(payload)) >= 5
 
 
 def test_ceilings_are_ranged_as_numbers_and_equal_ends_said_once() -> None:

@@ -17,7 +17,7 @@ from harness.report.tables import csv_files, typeset
 from harness.report.tables.languages import Table, in_latex, in_markdown, latex, markdown
 from harness.report.text import wording
 from harness.testing.payloads import PAYLOADS
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 from tests.report import made
 from tests.report.made_figure_kinds import everything
 from tests.report.made_tables import study
@@ -61,7 +61,7 @@ def test_a_name_in_latex(text: str, escaped: str) -> None:
 def test_a_name_stays_one_cell_of_markdown_without_markup(text: str) -> None:
     escaped = in_markdown(text)
     assert "\n" not in escaped
-    assert re.sub(r"\\([\\`*_\[\]<>#|~$&@./])", r"\1", escaped) == visible(text)
+    assert re.sub(r"\\([\\`*_\[\]<>#|~$&@./])", r"\1", escaped) == escape(text)
     assert not re.search(r"(?<!\\)(\\\\)*[`*_\[\]<>|]", escaped)
     assert "://" not in escaped
 

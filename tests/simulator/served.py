@@ -34,7 +34,9 @@ def connected(url: str, **values: Any) -> Iterator[EndpointClient]:
     """Yield a client that may send its key, and close it at the end."""
     simulator = config(url, **values)
     line = client_for(simulator)
-    with permission.given([simulator.sends] if simulator.sends else []):
+    with permission.temporarily_granted(
+        [simulator.required_grant] if simulator.required_grant else []
+    ):
         try:
             yield line
         finally:

@@ -11,7 +11,7 @@ from harness.simulator.scripted import kept_replies, reading
 from harness.simulator.scripted.reading import read, read_all
 from harness.simulator.scripted.replies import ReplyReading, of_row, row_of
 from harness.simulator.scripted.sentence_reader import LEXICAL
-from harness.utils.remembered import Remembered
+from harness.utils.remembered import ValueCache
 
 REPLIES = (
     "It must be painful that you failed the exam twice.",
@@ -29,7 +29,7 @@ PLAIN = [reply for reply in REPLIES if reply.isascii()]
 
 def later_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_replies, "_CACHED", kept_replies._CachedRows())
-    monkeypatch.setattr(reading, "_remembered", lambda reader: Remembered[str, ReplyReading]())
+    monkeypatch.setattr(reading, "_remembered", lambda reader: ValueCache[str, ReplyReading]())
 
 
 @pytest.fixture

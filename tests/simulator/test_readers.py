@@ -34,7 +34,7 @@ from harness.simulator.scripted.user import ScriptedSimulator
 from harness.testing.reader_contract import SENTENCES, ReaderContract, alike
 from harness.testing.simulator_contract import SimulatorContract
 from harness.train.loop.resume_checks import refuse_another_reader
-from harness.utils.remembered import Remembered
+from harness.utils.remembered import ValueCache
 
 REAL = "HARNESS_READER_MODEL"
 """Environment variable that names a folder with SmolLM2-135M-Instruct."""
@@ -281,7 +281,7 @@ def test_a_run_goes_on_with_no_other_reader(made: tuple[str, str], tmp_path: Pat
 
 
 def test_what_is_remembered_is_made_once_and_the_oldest_is_forgotten() -> None:
-    remembered = Remembered[str, str](2)
+    remembered = ValueCache[str, str](2)
     assert remembered.of(["a", "b", "a"], lambda new: [key.upper() for key in new]) == [
         "A", "B", "A",
     ]  # fmt: skip

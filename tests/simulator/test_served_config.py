@@ -40,7 +40,7 @@ def test_a_key_where_a_name_belongs_is_refused_and_not_repeated(key: str) -> Non
     ],
 )
 def test_a_variable_that_holds_a_services_key_is_taken(name: str) -> None:
-    grant = SimulatorConfig(kind="served", api_key_env=name).sends
+    grant = SimulatorConfig(kind="served", api_key_env=name).required_grant
     assert grant is not None
     assert grant.variable == name
 

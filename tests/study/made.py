@@ -19,10 +19,17 @@ from harness.law.compare.study_outcome import Outcome
 from harness.records import config_file, run_status, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
-from harness.records.study_file import EVALUATION, Link, Look, Stated, StudyRecord, to_plain
+from harness.records.study_file import (
+    EVALUATION,
+    InterimLook,
+    Link,
+    StudyRecord,
+    StudyStatement,
+    to_plain,
+)
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.study import file
-from harness.study.arms import Planned, plan
+from harness.study.arms import PlannedStudy, plan
 from harness.testing import run_folders
 
 N = 100
@@ -48,7 +55,7 @@ def written(cwd: Path, text: str = SMALL, name: str = "mine") -> Path:
     return path
 
 
-def planned(*words: str) -> Planned:
+def planned(*words: str) -> PlannedStudy:
     """Plan the study that `written` wrote into the current folder."""
     return plan("mine", file.read("mine"), words)
 
@@ -108,7 +115,7 @@ def study_of(
     checks: Sequence[Link] = (),
     unfinished: Sequence[str] = (),
     diverged: Sequence[str] = (),
-    looks: Sequence[Look] = (),
+    looks: Sequence[InterimLook] = (),
     beside: Callable[[Path, str, int], None] = lambda folder, arm, seed: None,
     **stated: Any,
 ) -> Outcome:
@@ -131,7 +138,7 @@ def study_of(
                 _write(folder / name, dataclasses.replace(made, seed=seed), rows(course, noise))
                 beside(folder / name, arm, seed)
     count = max(len(courses) for _, courses in arms.values())
-    said = Stated(
+    said = StudyStatement(
         **{
             "question": "Is it so?", "source": "made up", "seeds": list(range(1, count + 1)),
             "words": [], "arms": {arm: [] for arm in arms}, "links": links, "checks": checks,

@@ -11,7 +11,7 @@ import pytest
 from harness.config.run import RunConfig
 from harness.law.compare import other_study
 from harness.records import study_file
-from harness.records.study_file import Crossed, Link
+from harness.records.study_file import FactorialTable, Link
 from harness.report.figures import study as figure
 from harness.report.text import link_words, study_notes
 from harness.study import arms, file
@@ -19,7 +19,9 @@ from harness.testing.commands import here
 from tests.present import present
 from tests.study.made import Arms, Course, config, study_of, written
 
-TABLE = Crossed("algorithm", "prior", (("grpo_narrow", "grpo_wide"), ("kto_narrow", "kto_wide")))
+TABLE = FactorialTable(
+    "algorithm", "prior", (("grpo_narrow", "grpo_wide"), ("kto_narrow", "kto_wide"))
+)
 MORE = Link("prior more", "final_reward", "prior", "algorithm", "more", 0.0025, crossed=TABLE)
 STUDY = """
 question: Does the prior explain more of the spread?
@@ -146,7 +148,7 @@ def test_a_plan_shows_the_table_and_warns_of_what_will_leave_it_open(
         "grpo_narrow  grpo_wide",
         "kto_narrow   kto_best",
     ]
-    few, choices = arms.doubts(planned)
+    few, choices = arms.warnings(planned)
     rule = "a link on a crossed table is not decided below 3 seeds, got 2"
     assert few == f"seed: prior more: {rule}"
     assert choices.startswith("best: prior more: must choose among as many arms in every place, ")

@@ -34,7 +34,7 @@ def planned(cwd: Path) -> Path:
     """Three seeds of which the third has failed."""
     written(cwd, ONE_ARM)
     root = cwd / "big"
-    folder.settle(arms.plan("mine", file.read("mine"), ["seed=1,2,3"]), root)
+    folder.create_or_complete(arms.plan("mine", file.read("mine"), ["seed=1,2,3"]), root)
     ended(root / "2-hard-seed3", status="failed", reason="it broke", exit_code=70)
     return root
 

@@ -15,10 +15,10 @@ from harness.errors import DataError
 from harness.law.compare import other_study, quantities
 from harness.law.compare.study_outcome import Outcome
 from harness.probes import answer_files
-from harness.probes.over_users import Estimate
-from harness.probes.results import START, Probed, Reading
+from harness.probes.over_users import ProbeEstimate
+from harness.probes.results import START, ProbeReading, ProbeResult
 from harness.records import probe_answer, provenance, study_file
-from harness.records.study_file import Link, OfProbe
+from harness.records.study_file import Link, LinkProbe
 from harness.report import write
 from harness.report.text import link_words, study_notes
 from harness.study import folder, last_look
@@ -26,7 +26,7 @@ from tests.present import present
 from tests.study.made import Arms, Course, N, config, record_of, study_of
 
 SAD = "takes up a true fact, sad"
-ASKED = OfProbe("reliability", "told facts", "share of replies", 0, 0, 200)
+ASKED = LinkProbe("reliability", "told facts", "share of replies", 0, 0, 200)
 LESS = Link("less true", SAD, "trait", "behaviour", "less", 0.05, probe=ASKED)
 CHANGES: Mapping[str, Mapping[int, float]] = {
     "trait": {1: -0.20, 2: -0.22, 3: -0.18, 4: -0.21},
@@ -36,24 +36,28 @@ CHANGES: Mapping[str, Mapping[int, float]] = {
 }
 
 
-def probed(change: float | None, step: int = N, **other: Any) -> Probed:
+def probed(change: float | None, step: int = N, **other: Any) -> ProbeResult:
     """What the probe would say of a run whose fidelity changed by so much."""
-    moved = Estimate(None) if change is None else Estimate(change, change - 0.05, change + 0.05)
-    before = Estimate(0.4, 0.3, 0.5)
+    moved = (
+        ProbeEstimate(None)
+        if change is None
+        else ProbeEstimate(change, change - 0.05, change + 0.05)
+    )
+    before = ProbeEstimate(0.4, 0.3, 0.5)
     place = ("told facts", "takes up a true fact", "sad", "share of replies")
-    after = Estimate(None) if change is None else Estimate(0.4 + change, None, None)
+    after = ProbeEstimate(None) if change is None else ProbeEstimate(0.4 + change, None, None)
     return replace(
-        Probed(
-            "reliability", "Is it true?", "run", "start", (Reading(*place, START, before),),
-            (step,), 0, 0, 0, (Reading(*place, step, after, moved),), items=200,
-            checkpoints={str(step): "0" * 64}, made_by=provenance.now(),
+        ProbeResult(
+            "reliability", "Is it true?", "run", "start", (ProbeReading(*place, START, before),),
+            (step,), 0, 0, 0, (ProbeReading(*place, step, after, moved),), items=200,
+            checkpoints={str(step): "0" * 64}, made_by=provenance.current_versions(),
         ),
         **other,
     )  # fmt: skip
 
 
 def study(
-    root: Path, link: Link = LESS, answer: Callable[[str, int], Probed | None] | None = None
+    root: Path, link: Link = LESS, answer: Callable[[str, int], ProbeResult | None] | None = None
 ) -> Outcome:
     """Four arms of four seeds whose answers lie in their folders, written as the probe does."""
 
@@ -96,7 +100,7 @@ def test_null_controls_are_taken_off_as_of_any_other_quantity(tmp_path: Path) ->
 
 
 def test_a_null_control_that_ended_early_leaves_its_pair_without_a_number(tmp_path: Path) -> None:
-    def answer(arm: str, seed: int) -> Probed | None:
+    def answer(arm: str, seed: int) -> ProbeResult | None:
         return probed(CHANGES[arm][seed], 40 if (arm, seed) == ("trait_null", 2) else N)
 
     (judged,) = study(tmp_path, replace(LESS, net_of_null=True), answer).links
@@ -107,7 +111,7 @@ def test_a_null_control_that_ended_early_leaves_its_pair_without_a_number(tmp_pa
 
 
 def test_what_is_not_answered_as_stated_is_missing_counted_and_named(tmp_path: Path) -> None:
-    told: dict[tuple[str, int], Probed | None] = {
+    told: dict[tuple[str, int], ProbeResult | None] = {
         ("trait", 1): None,
         ("trait", 2): probed(-0.2, items=40),
         ("behaviour", 3): probed(None),
@@ -134,7 +138,7 @@ def test_a_damaged_answer_is_missing_and_says_what_it_must_be(tmp_path: Path) ->
     value["readings"][0]["change"]["value"] = "much"
     path.write_text(json.dumps(value))
 
-    def keep(arm: str, seed: int) -> Probed | None:
+    def keep(arm: str, seed: int) -> ProbeResult | None:
         return None if (arm, seed) == ("trait", 1) else probed(CHANGES[arm][seed])
 
     (judged,) = study(tmp_path, answer=keep).links
@@ -189,7 +193,7 @@ def test_a_statement_is_read_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_link_without_a_probe_is_written_as_before_there_were_any() -> None:
     plain = Link("l", "gain", "a", "b", "less", 0.1)
-    stated = study_file.Stated("?", "us", [1], [], {"a": []}, [plain], [], ["l"], {}, None)
+    stated = study_file.StudyStatement("?", "us", [1], [], {"a": []}, [plain], [], ["l"], {}, None)
     values = study_file.to_plain(stated)["links"]["l"]
     assert list(values) == [
         "quantity", "arm", "against", "direction", "margin", "evaluation", "net_of_null", "given",

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.probes import expected, registry
-from harness.probes.expected import Options
+from harness.probes.expected import ProbeSize
 from harness.records import run_folder
 from harness.records.probe_answer import path_of
 from harness.records.run_folder import RunFolder
@@ -124,7 +124,7 @@ def test_what_is_expected_of_a_run_is_what_the_probe_says(
     name: str, run: RunFolder, tmp_path: Path
 ) -> None:
     config = run_folder.read_config(run)
-    told = expected.of(registry.named(name), config, Options(users=6, repeats=1))
+    told = expected.of(registry.get(name), config, ProbeSize(users=6, repeats=1))
     words = ("--users", "6", "--repeats", "1", "--json", "--out", str(tmp_path / "out"))
     done = here("probe", name, str(run.path), *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -8,9 +8,9 @@ import pytest
 
 from harness.errors import ConfigError, StoppedError
 from harness.execution import stop_requests
-from harness.records.study_file import OfProbe
+from harness.records.study_file import LinkProbe
 from harness.study import answers, arms, file
-from harness.study.answers import Wanted
+from harness.study.answers import RequiredProbe
 from tests.study.made import SMALL, written
 
 READING = "{probe: grounding, quantity: question, arm: hard, against: medium, direction: less, "
@@ -88,7 +88,7 @@ REFUSED = {
 }  # fmt: skip
 
 
-def planned(cwd: Path, link: str, top: str, monkeypatch: pytest.MonkeyPatch) -> arms.Planned:
+def planned(cwd: Path, link: str, top: str, monkeypatch: pytest.MonkeyPatch) -> arms.PlannedStudy:
     """The study SMALL with another link, planned in `cwd`."""
     text = SMALL.replace(GAIN, link)
     assert link == GAIN or text != SMALL
@@ -135,7 +135,7 @@ def test_a_link_is_completed_by_what_its_runs_will_answer(
 ) -> None:
     top = "probes: {grounding: {users: 8, repeats: 2}}\n"
     (link,) = planned(tmp_path, READING + "level: hard, ", top, monkeypatch).stated.links
-    assert link.probe == OfProbe("grounding", "hard", "per 100 replies", 8, 2, None)
+    assert link.probe == LinkProbe("grounding", "hard", "per 100 replies", 8, 2, None)
     assert link.evaluation == "eval/hard/reward"
 
 
@@ -143,19 +143,19 @@ def test_null_controls_are_asked_too_where_a_link_is_net_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = planned(tmp_path, READING, "null_controls: true\n", monkeypatch)
-    assert list(answers.of_arms(plan)) == ["hard", "medium"]
+    assert list(answers.probes_of_arms(plan)) == ["hard", "medium"]
     net = READING + "net_of_null: true, "
     plan = planned(tmp_path, net, "null_controls: true\n", monkeypatch)
-    assert set(answers.of_arms(plan)) == {"hard", "medium", "hard_null", "medium_null"}
+    assert set(answers.probes_of_arms(plan)) == {"hard", "medium", "hard_null", "medium_null"}
 
 
 def test_nothing_is_asked_once_a_stop_was_asked_for(tmp_path: Path) -> None:
     stop_requests.request(tmp_path, stop_requests.STOP_RUNS)
     with pytest.raises(StoppedError, match="stopped while probes were asked"):
-        answers.answer(tmp_path, Wanted(tmp_path / "none", "grounding", 8, 1, None))
+        answers.answer(tmp_path, RequiredProbe(tmp_path / "none", "grounding", 8, 1, None))
 
 
 def test_a_probe_that_fails_on_a_run_is_a_sentence(tmp_path: Path) -> None:
-    why = answers.answer(tmp_path, Wanted(tmp_path / "none", "grounding", 8, 1, None))
+    why = answers.answer(tmp_path, RequiredProbe(tmp_path / "none", "grounding", 8, 1, None))
     assert why is not None
     assert str(tmp_path / "none") in why

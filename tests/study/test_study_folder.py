@@ -33,16 +33,16 @@ def test_links_that_no_run_could_decide_are_named_before_the_first(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
-    assert list(arms.doubts(planned())) == [
+    assert list(arms.warnings(planned())) == [
         "trainer.steps: no link on gain will be decided, since that takes 16 evaluations, got 3 in "
         "3 steps evaluated every 1"
     ]
-    assert list(arms.doubts(planned("trainer.steps=100", "trainer.eval_every=10"))) == [
+    assert list(arms.warnings(planned("trainer.steps=100", "trainer.eval_every=10"))) == [
         "trainer.steps: no link on gain will be decided, since that takes 16 evaluations, got 11 "
         "in 100 steps evaluated every 10"
     ]
-    assert list(arms.doubts(planned("trainer.steps=16"))) == []
-    assert list(arms.doubts(planned("trainer.steps=100"))) == []
+    assert list(arms.warnings(planned("trainer.steps=16"))) == []
+    assert list(arms.warnings(planned("trainer.steps=100"))) == []
 
 
 @pytest.mark.slow
@@ -53,15 +53,15 @@ def test_what_was_stated_first_is_kept_and_what_is_new_is_told(
     written(tmp_path)
     first = planned()
     root = folder.default(first)
-    assert folder.settle(first, root).changed == []
+    assert folder.create_or_complete(first, root).changed == []
     names = ["0-medium-seed1", "1-hard-seed1", "2-medium-seed2", "3-hard-seed2"]
     assert [row.name for row in ledger.read(root).runs] == names
-    assert folder.settle(planned(), root).changed == []
+    assert folder.create_or_complete(planned(), root).changed == []
 
     more = "  harder: [difficulty=hard, difficulty.threshold=2]\nlinks:"
     text = SMALL.replace("links:", more).replace("direction: less", "direction: more")
     written(tmp_path, text)
-    again = folder.settle(planned("seed=1,2,3"), root)
+    again = folder.create_or_complete(planned("seed=1,2,3"), root)
     assert folder.default(planned("seed=1,2,3")) == root
     assert again.changed == [
         "seeds: 1 2 became 1 2 3",
@@ -74,7 +74,7 @@ def test_what_was_stated_first_is_kept_and_what_is_new_is_told(
     assert again.arms["hard"] == {"1": names[1], "2": names[3], "3": "7-hard-seed3"}
 
     written(tmp_path)
-    assert folder.settle(planned(), root).changed == again.changed  # it stays said
+    assert folder.create_or_complete(planned(), root).changed == again.changed  # it stays said
     assert study_file.read(root).arms.keys() == {"medium", "hard"}
 
 
@@ -86,8 +86,8 @@ def test_another_word_is_another_folder_and_in_the_same_one_a_change(
     written(tmp_path)
     short, long = planned(), planned("trainer.steps=4")
     assert folder.default(short) != folder.default(long)
-    folder.settle(short, tmp_path / "here")
-    record = folder.settle(long, tmp_path / "here")
+    folder.create_or_complete(short, tmp_path / "here")
+    record = folder.create_or_complete(long, tmp_path / "here")
     (said,) = record.changed
     assert said.startswith("words: policy=tabular trainer.conversations=8")
     assert "-medium-seed1" in record.arms["medium"]["1"]
@@ -101,10 +101,10 @@ def test_a_plan_that_was_killed_half_way_is_completed(
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     root = tmp_path / "here"
-    folder.settle(planned(), root)
+    folder.create_or_complete(planned(), root)
     (root / "sweep.json").unlink()
     (root / "1-hard-seed1" / "run.json").unlink()
-    assert folder.settle(planned(), root).changed == []
+    assert folder.create_or_complete(planned(), root).changed == []
     assert [row.status for row in ledger.read(root).runs] == ["planned"] * 4
     assert (root / "1-hard-seed1" / "run.json").is_file()
 
@@ -131,10 +131,10 @@ def test_a_folder_of_another_study_is_refused(
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     written(tmp_path, name="other")
-    folder.settle(planned(), tmp_path / "here")
+    folder.create_or_complete(planned(), tmp_path / "here")
     other = arms.plan("other", file.read("other"), [])
     with pytest.raises(ConfigError, match="holds the study mine, not other"):
-        folder.settle(other, tmp_path / "here")
+        folder.create_or_complete(other, tmp_path / "here")
 
 
 @pytest.mark.slow
@@ -142,13 +142,13 @@ def test_a_damaged_study_json_is_named(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     root = Path("here")
-    folder.settle(planned(), root)
+    folder.create_or_complete(planned(), root)
     (root / "study.json").write_text("{")
     with pytest.raises(Exception, match=r"study\.json: cannot be read"):
-        folder.settle(planned(), root)
+        folder.create_or_complete(planned(), root)
     (root / "study.json").write_text(json.dumps({"study": "mine"}))
     with pytest.raises(Exception, match="missing key stated"):
-        folder.settle(planned(), root)
+        folder.create_or_complete(planned(), root)
 
 
 def test_the_cost_is_that_of_all_runs_or_not_known() -> None:
@@ -182,7 +182,7 @@ def test_one_seed_decides_nothing_and_a_study_says_so_first(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
-    assert next(arms.doubts(planned("seed=1"))) == (
+    assert next(arms.warnings(planned("seed=1"))) == (
         "seed: a seed is the replicate, and no link is decided below 2 of them, got 1"
     )
 
@@ -194,7 +194,7 @@ def test_arms_that_are_the_same_runs_are_named(
     written(tmp_path, SMALL.replace("links:", "  easier: [difficulty=medium]\nlinks:"))
     enough = planned("trainer.steps=16", "trainer.eval_every=1")
     said = "arms: medium and easier are the same runs, and nothing will tell them apart"
-    assert list(arms.doubts(enough)) == [said]
+    assert list(arms.warnings(enough)) == [said]
 
 
 def test_a_best_of_more_arms_than_the_other_side_has_is_named(
@@ -210,7 +210,7 @@ def test_a_best_of_more_arms_than_the_other_side_has_is_named(
             assert old in text
             text = text.replace(old, new)
         written(tmp_path, text)
-        found = list(arms.doubts(planned("trainer.steps=16", "trainer.eval_every=1")))
+        found = list(arms.warnings(planned("trainer.steps=16", "trainer.eval_every=1")))
         assert [sentence[: len("best: hard gains less: must choose")] for sentence in found] == said
         assert all("on either side, got 2 and 1; where all arms are alike" in f for f in found)
 
@@ -230,9 +230,9 @@ def test_the_links_that_decide_are_told_of_only_where_they_are_named() -> None:
 
 def test_after_the_runs_of_a_study_comes_its_judgement(tmp_path: Path) -> None:
     done = Sweep(str(tmp_path), {}, [], ())
-    assert list(status.closing(done, 0))[-1] == f"next: `harness fit-entropy-law {tmp_path}`"
+    assert list(status.closing_lines(done, 0))[-1] == f"next: `harness fit-entropy-law {tmp_path}`"
     (tmp_path / study_file.FILE).touch()
-    assert list(status.closing(done, 0))[-1] == (
+    assert list(status.closing_lines(done, 0))[-1] == (
         "next: repeat the `harness study` command that planned these runs, to judge them"
     )
 
@@ -264,7 +264,7 @@ def test_an_evaluation_costs_what_its_size_says(
 def test_looks_that_are_damaged_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
-    folder.settle(planned(), tmp_path / "here")
+    folder.create_or_complete(planned(), tmp_path / "here")
     path = tmp_path / "here" / "study.json"
     for looks, said in (
         ([{"pairs": {}}], "missing key looks[0].spent"),
@@ -283,9 +283,9 @@ def test_the_most_seeds_that_are_stated_are_a_number_and_enough(
     written(tmp_path, SMALL.replace("links:", "most_seeds: 3\nlinks:"))
     enough = planned("trainer.steps=16", "trainer.eval_every=1")
     assert enough.stated.most_seeds == 3
-    assert list(arms.doubts(enough)) == []
+    assert list(arms.warnings(enough)) == []
     beyond = planned("trainer.steps=16", "trainer.eval_every=1", "seed=range(1,6)")
-    assert next(arms.doubts(beyond)) == (
+    assert next(arms.warnings(beyond)) == (
         "most_seeds: the last look was stated to be at 3 seeds, and none after it decides a link, "
         "got 5 seeds"
     )

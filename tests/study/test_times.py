@@ -22,17 +22,17 @@ RATE = "algorithm.learning_rate"
 def test_the_ladder_varies_the_rate_round_that_of_its_rung(words: list[str], rate: float) -> None:
     arms = file.read("difficulty_ladder").arms
     for arm, factor in (("medium_fast", 3), ("beyond_slow", 1 / 3)):
-        found = planner.point(times.resolved([*words, *arms[arm]])).config
+        found = planner.point(times.resolve_factors([*words, *arms[arm]])).config
         assert found.algorithm.learning_rate == pytest.approx(factor * rate)
 
 
 def test_words_without_a_factor_stay_as_they_are() -> None:
-    assert times.resolved(["policy=tabular", f"{RATE}=2"]) == ["policy=tabular", f"{RATE}=2"]
+    assert times.resolve_factors(["policy=tabular", f"{RATE}=2"]) == ["policy=tabular", f"{RATE}=2"]
 
 
 def test_a_count_stays_a_whole_number() -> None:
     words = ["policy=tabular", "trainer.steps=100", "trainer.steps=*3/2"]
-    assert times.resolved(words) == ["policy=tabular", "trainer.steps=150"]
+    assert times.resolve_factors(words) == ["policy=tabular", "trainer.steps=150"]
 
 
 ONLY = "only a number of the config itself is multiplied, no choice, seed or remedy's own"
@@ -57,10 +57,10 @@ ONLY = "only a number of the config itself is multiplied, no choice, seed or rem
 )
 def test_what_cannot_be_multiplied_is_said(word: str, sentence: str) -> None:
     with pytest.raises(ConfigError) as told:
-        times.resolved(["policy=tabular", word])
+        times.resolve_factors(["policy=tabular", word])
     assert str(told.value).startswith(sentence)
 
 
 def test_a_key_takes_one_factor() -> None:
     with pytest.raises(ConfigError, match="a key takes one factor, got two"):
-        times.resolved(["policy=tabular", f"{RATE}=*2", f"{RATE}=*3"])
+        times.resolve_factors(["policy=tabular", f"{RATE}=*2", f"{RATE}=*3"])

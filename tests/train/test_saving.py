@@ -18,7 +18,7 @@ import torch
 from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import StorageError
 from harness.records import checkpoints, provenance
-from harness.records.provenance import Identity
+from harness.records.provenance import RunIdentity
 from harness.records.run_folder import RunFolder
 from harness.train.loop.checkpoint_copy import copy_to_cpu
 from harness.train.loop.saving import Fill, Saver, UnsavedStep
@@ -27,7 +27,7 @@ from harness.train.objective import language_loss
 from tests.train.made import go_on, make_run, status
 from tests.train.made_hugging_face import SMALL, config, rows
 
-OWN = Identity("hash", 1, None, provenance.now())
+OWN = RunIdentity("hash", 1, None, provenance.current_versions())
 
 
 class Told:

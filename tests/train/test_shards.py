@@ -61,11 +61,11 @@ def test_a_refusal_makes_nothing(tmp_path: Path) -> None:
 
 
 def test_sharded_weights_draw_with_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine_choice, "installed", lambda: "0.30")
+    monkeypatch.setattr(engine_choice, "installed_vllm", lambda: "0.30")
     given = replace(config(2), trainer=TrainerConfig(gpus=2))
-    assert engine_choice.chosen(given) == engine_choice.COLOCATED
+    assert engine_choice.engine_of(given) == engine_choice.COLOCATED
     sharded = replace(given, trainer=TrainerConfig(gpus=2, shard="full"))
-    assert engine_choice.chosen(sharded) == engine_choice.TRANSFORMERS
+    assert engine_choice.engine_of(sharded) == engine_choice.TRANSFORMERS
 
 
 @pytest.mark.parametrize(("ranks", "most_gb"), [(2, 104.9), (4, 71.4), (8, 54.0)])

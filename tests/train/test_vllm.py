@@ -35,7 +35,7 @@ from tests.train.made_smollm2 import MINUTES, WORDS, absent
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(engine_choice.installed() is None, reason="vLLM is not installed here"),
+    pytest.mark.skipif(engine_choice.installed_vllm() is None, reason="vLLM is not installed here"),
 ]
 ON_PATH = os.pathsep.join([str(ON_CPU), *filter(None, [os.environ.get("PYTHONPATH")])])
 GAP = "sampling/sampling_logp_difference"

@@ -167,7 +167,7 @@ def test_a_run_that_trains_no_adapters_is_refused(policy: PolicyConfig, given: s
 def test_a_run_that_overwrites_weights_is_refused_at_a_server_for_adapters(
     base: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_choice, "installed", lambda: "0.31.0")
+    monkeypatch.setattr(engine_choice, "installed_vllm", lambda: "0.31.0")
     vllm_address.check(config(base, server.url))
     with pytest.raises(ConfigError) as refused:
         vllm_address.check(config(base, server.url, engine="vllm_server", gpus=1))

@@ -39,7 +39,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(2400),
     pytest.mark.skipif(
-        not (PYTHON or engine_choice.installed()),
+        not (PYTHON or engine_choice.installed_vllm()),
         reason="vLLM is not installed here, and HARNESS_TEST_VLLM names no python that has it",
     ),
 ]

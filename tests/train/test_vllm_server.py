@@ -110,7 +110,7 @@ def test_turns_that_are_asked_for_meanwhile_are_drawn_beside_those_under_way() -
         began = time.monotonic()
         first = completions.begin(ASK)
         second = completions.begin(replace(ASK, prompts=[[9]], seeds=[13]))
-        assert [first.is_there, second.is_there] == [False, False]
+        assert [first.is_ready, second.is_ready] == [False, False]
         assert [turn.ids for turn in [*second(), *first()]] == [[9], [6], [7]]
         assert time.monotonic() - began < 0.8, "the one did not wait for the other"
         completions.close()

@@ -23,7 +23,7 @@ from harness.train.ranks.work import RankWork
 from harness.train.rollout.batch import ROLLOUT_STREAM, MixedSimulator, rng_of, streams, waves
 from harness.train.rollout.conversation import StartState, WaveSpeakers, rollout, shares, take_over
 from harness.train.rollout.uniforms import RolloutUniforms
-from harness.utils.pending import Awaited, Pending, first_ready
+from harness.utils.pending import AwaitableResult, Pending, first_ready
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made_language_runs import config as language
@@ -122,7 +122,7 @@ class Late(ScriptedSimulator):
             return self.answer(turns, replies)
 
         future = self._pool.submit(answered)
-        return Awaited(future.result, (future,), self._poll)
+        return AwaitableResult(future.result, (future,), self._poll)
 
     def _poll(self) -> None:
         self.polls += 1
@@ -183,7 +183,7 @@ class Joining(Speaker):
                 self._batch.step()
             return said
 
-        return Awaited(wait, (replied,), work=self._batch.step)
+        return AwaitableResult(wait, (replied,), work=self._batch.step)
 
 
 def test_waves_join_the_batch_of_those_who_speak() -> None:
@@ -217,7 +217,9 @@ def test_no_news_is_missed_while_users_think() -> None:
         raise Stopped
 
     never: Future[object] = Future()
-    pending: list[Awaited[list[UserTurn]]] = [Awaited(list, (never,), stop) for _ in range(2)]
+    pending: list[AwaitableResult[list[UserTurn]]] = [
+        AwaitableResult(list, (never,), stop) for _ in range(2)
+    ]
     with pytest.raises(Stopped):
         first_ready(pending)
 
@@ -226,9 +228,9 @@ def test_users_of_several_levels_are_ready_when_all_are() -> None:
     first, second = (Late(LEVEL, KEYS[n], 0.2) for n in (0, 9 % len(KEYS)))
     both = MixedSimulator([first, second], [0, 1])
     pending = both.ask(both.open(KEYS[:2]), [SupporterReply("You did your best.")] * 2)
-    assert isinstance(pending, Awaited)
+    assert isinstance(pending, AwaitableResult)
     assert len(pending.futures) == 2
-    done: Awaited[list[UserTurn]] = Awaited(list, (), lambda: None)
+    done: AwaitableResult[list[UserTurn]] = AwaitableResult(list, (), lambda: None)
     assert first_ready([pending, done]) == 1
     assert [turn.state.simulator for turn in pending()] == [0, 1]
 

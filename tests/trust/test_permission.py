@@ -38,7 +38,7 @@ def _own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_host_is_what_the_address_reaches(url: str, host: str) -> None:
     """A key confirmed for https is not sent in the clear because a file says http."""
     assert grant.to(url, "MY_KEY") == Grant(host, "MY_KEY")
-    assert permission.of_word(permission.to_word(Grant(host, "MY_KEY"))).host == host
+    assert permission.parse_word(permission.to_word(Grant(host, "MY_KEY"))).host == host
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_key_is_not_read_without_a_grant(monkeypatch: pytest.MonkeyPatch) -> N
     )
     with pytest.raises(ConfigError, match=r"`harness trust api\.openai\.com OPENAI_API_KEY`"):
         api_key(config)
-    with permission.given([OPENAI]):
+    with permission.temporarily_granted([OPENAI]):
         assert api_key(config) == "sk-geheim-0123"
     with pytest.raises(ConfigError):
         api_key(config)

@@ -2,12 +2,12 @@
 
 from concurrent.futures import Future
 
-from harness.utils.pending import Awaited, Pending, gathered, ready, then
+from harness.utils.pending import AwaitableResult, Pending, gather, ready, then
 
 
 def test_what_is_there_already_is_not_awaited_nor_what_is_made_of_it() -> None:
     made: Pending[str] = then(ready(3), str)
-    assert not isinstance(made, Awaited)
+    assert not isinstance(made, AwaitableResult)
     assert made() == "3"
 
 
@@ -21,18 +21,18 @@ def test_several_are_there_when_the_last_is_and_each_polls_and_works() -> None:
     futures: list[Future[int]] = [Future(), Future()]
     left = [1]
     pending: list[Pending[int]] = [
-        Awaited(futures[0].result, (futures[0],), lambda: log.append("first polls")),
-        Awaited(futures[1].result, (futures[1],), work=lambda: works("second", left)),
+        AwaitableResult(futures[0].result, (futures[0],), lambda: log.append("first polls")),
+        AwaitableResult(futures[1].result, (futures[1],), work=lambda: works("second", left)),
     ]
-    several = then(gathered(pending), lambda both: both)
-    assert isinstance(several, Awaited)
+    several = then(gather(pending), lambda both: both)
+    assert isinstance(several, AwaitableResult)
     several.poll()
     assert [several.work(), several.work()] == [True, False]
     assert log == ["first polls", "second", "second"]
     futures[1].set_result(2)
-    there = [several.is_there]
+    there = [several.is_ready]
     futures[0].set_result(1)
-    there.append(several.is_there)
+    there.append(several.is_ready)
     assert there == [False, True]
     assert several() == [1, 2]
 
@@ -40,7 +40,7 @@ def test_several_are_there_when_the_last_is_and_each_polls_and_works() -> None:
 def test_several_of_which_one_does_not_tell_do_not_tell() -> None:
     done: Future[int] = Future()
     done.set_result(1)
-    pending: list[Pending[int]] = [Awaited(done.result, (done,)), ready(2)]
-    several = gathered(pending)
-    assert not isinstance(several, Awaited)
+    pending: list[Pending[int]] = [AwaitableResult(done.result, (done,)), ready(2)]
+    several = gather(pending)
+    assert not isinstance(several, AwaitableResult)
     assert several() == [1, 2]

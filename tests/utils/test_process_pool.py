@@ -33,34 +33,34 @@ def die_elsewhere(parent: int) -> int:
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Executor | None]:
     """One other process."""
-    with process_pool.others(2) as pool:
+    with process_pool.worker_pool(2) as pool:
         yield pool
 
 
 @pytest.mark.slow
 def test_results_come_in_the_order_of_the_pieces(pool: Executor | None) -> None:
     values = list(range(50))
-    assert process_pool.begin(pool, square, values).results() == [v * v for v in values]
+    assert process_pool.submit(pool, square, values).results() == [v * v for v in values]
 
 
 @pytest.mark.parametrize("left", [0, 1])
 def test_this_process_takes_part_but_for_what_is_left_to_the_others(
     pool: Executor | None, left: int
 ) -> None:
-    doers = process_pool.begin(pool, whose, range(40)).results(left_to_others=left * 40)
+    doers = process_pool.submit(pool, whose, range(40)).results(left_to_others=left * 40)
     assert (os.getpid() in doers) == (not left)
 
 
 def test_one_process_has_no_others() -> None:
-    with process_pool.others(1) as pool:
-        assert process_pool.begin(pool, whose, [1]).results(left_to_others=1) == [os.getpid()]
+    with process_pool.worker_pool(1) as pool:
+        assert process_pool.submit(pool, whose, [1]).results(left_to_others=1) == [os.getpid()]
 
 
 @pytest.mark.slow
 def test_what_a_killed_process_had_is_done_here() -> None:
-    with process_pool.others(2) as pool:
+    with process_pool.worker_pool(2) as pool:
         for _ in range(2):  # the second time the others are gone before they begin
-            begun = process_pool.begin(pool, die_elsewhere, [os.getpid()] * 3)
+            begun = process_pool.submit(pool, die_elsewhere, [os.getpid()] * 3)
             assert begun.results(left_to_others=3) == [os.getpid()] * 3
 
 

@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, dataclass, replace
 import pytest
 
 from harness.simulator.protocol import UserTurn
-from harness.utils.record import changed, record
+from harness.utils.record import record, replace_field
 
 
 @record
@@ -33,14 +33,14 @@ def test_a_record_takes_no_field_that_it_does_not_have() -> None:
 
 def test_a_changed_record_is_a_new_one_of_the_same_class() -> None:
     old = Named(1, 2, "home")
-    new = changed(old, "y", 5)
+    new = replace_field(old, "y", 5)
     assert (new, type(new)) == (Named(1, 5, "home"), Named)
     assert old == Named(1, 2, "home")
 
 
 def test_a_field_that_is_not_there_can_not_be_changed() -> None:
     with pytest.raises(ValueError, match="not in list"):
-        changed(Point(1), "z", 3)
+        replace_field(Point(1), "z", 3)
 
 
 def test_a_record_is_a_dataclass_in_all_but_the_check() -> None:

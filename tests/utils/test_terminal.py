@@ -14,7 +14,7 @@ WORDS = st.lists(st.text("abcdef-/.", min_size=1, max_size=12), min_size=1, max_
 
 @given(WORDS, st.integers(20, 120))
 def test_wrapping_keeps_every_word_whole_and_every_line_short(words: list[str], wide: int) -> None:
-    lines = terminal.wrapped(" ".join(words), wide, "  ").split("\n")
+    lines = terminal.wrap(" ".join(words), wide, "  ").split("\n")
     assert [word for line in lines for word in line.split()] == words
     alone = max(map(len, words)) + 2
     assert all(len(line) <= max(wide, alone) for line in lines)
@@ -22,11 +22,11 @@ def test_wrapping_keeps_every_word_whole_and_every_line_short(words: list[str], 
 
 def test_a_command_in_backticks_stays_on_one_line() -> None:
     line = "stopped; continue with `harness resume runs/pilot` or look"
-    assert terminal.wrapped(line, 40).split("\n")[1].startswith("`harness resume runs/pilot`")
+    assert terminal.wrap(line, 40).split("\n")[1].startswith("`harness resume runs/pilot`")
 
 
 def test_without_a_terminal_a_line_stays_a_line() -> None:
-    assert terminal.wrapped("word " * 100, None) == "word " * 100
+    assert terminal.wrap("word " * 100, None) == "word " * 100
     assert terminal.width(io.StringIO()) is None
     assert not terminal.is_coloured(io.StringIO())
 
@@ -34,7 +34,7 @@ def test_without_a_terminal_a_line_stays_a_line() -> None:
 @given(WORDS, st.integers(4, 40))
 def test_cut_keeps_whole_words_from_the_start(words: list[str], most: int) -> None:
     text = " ".join(words)
-    cut = terminal.cut(text, most)
+    cut = terminal.truncate(text, most)
     assert len(cut) <= most
     if cut != text and " " in text[: most - 3]:
         kept = cut.removesuffix("...").split()
@@ -55,6 +55,6 @@ def test_columns_fit_whatever_is_in_them(rows: list[tuple[str, ...]], columns: i
 
 
 def test_sizes_are_shown_in_their_unit() -> None:
-    assert [terminal.size_shown(n) for n in (999, 12_345, 9_900_000, 31e6, 1.2e9, 4e11)] == [
+    assert [terminal.format_size(n) for n in (999, 12_345, 9_900_000, 31e6, 1.2e9, 4e11)] == [
         "1 kB", "12 kB", "9.9 MB", "31 MB", "1.2 GB", "400 GB",
     ]  # fmt: skip

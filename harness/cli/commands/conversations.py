@@ -51,4 +51,4 @@ def view(
     """
     from harness.cli import view as command
 
-    command.view(command.Wanted(run, step, level, worst, best, limit), as_json=as_json)
+    command.view(command.ViewOptions(run, step, level, worst, best, limit), as_json=as_json)

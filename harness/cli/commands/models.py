@@ -98,7 +98,7 @@ def probe(
 
     words = tuple(picture_format or ())
     asked = (name, run, step, along, against, users, repeats, items, first)
-    raise typer.Exit(command.probe(command.Wanted(*asked, out, as_json, words)))
+    raise typer.Exit(command.probe(command.ProbeOptions(*asked, out, as_json, words)))
 
 
 def export(
@@ -111,4 +111,4 @@ def export(
     """
     from harness.cli import export as command
 
-    command.export(command.Wanted(run, new_folder, step, merge))
+    command.export(command.ExportOptions(run, new_folder, step, merge))

@@ -37,10 +37,10 @@ def report(
     from harness.execution import gpu_lease
     from harness.utils import process_pool
 
-    with process_pool.others(gpu_lease.cores()) as pool:
+    with process_pool.worker_pool(gpu_lease.cores()) as pool:
         if process_pool.likely_many(paths):
             process_pool.prepare(pool, "harness.law.analysis")
         from harness.cli import report as command
 
-        wanted = command.Wanted(tuple(paths), out, reward, entropy, step, reward_range)
-        raise typer.Exit(command.report(wanted, as_json=as_json, pool=pool))
+        opts = command.ReportOptions(tuple(paths), out, reward, entropy, step, reward_range)
+        raise typer.Exit(command.report(opts, as_json=as_json, pool=pool))

@@ -80,10 +80,10 @@ def plan(
     """
     from harness.cli import plan as command
 
-    wanted = command.Wanted(
+    opts = command.PlanOptions(
         tuple(overrides or ()), effect, pilot, power, out, as_json, primary, tuple(formats or ())
     )
-    command.plan(wanted)
+    command.plan(opts)
 
 
 def study(
@@ -101,7 +101,7 @@ def study(
     """
     from harness.cli import study as command
 
-    wanted = command.Wanted(
+    opts = command.StudyOptions(
         name, tuple(overrides or ()), folder, as_json, dry_run, beside, tuple(formats or ())
     )
-    raise typer.Exit(command.study(wanted))
+    raise typer.Exit(command.study(opts))

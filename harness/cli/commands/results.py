@@ -144,19 +144,19 @@ def fit_entropy_law(
     from harness.execution import gpu_lease
     from harness.utils import process_pool
 
-    with process_pool.others(gpu_lease.cores()) as pool:
+    with process_pool.worker_pool(gpu_lease.cores()) as pool:
         if process_pool.likely_many(paths):  # the others import what this process does, meanwhile
             drawing = "harness.report.figures.matplotlib_loader"
             needed = () if figures is Figures.NONE else (drawing,)
             process_pool.prepare(pool, "harness.law.analysis", *needed)
         from harness.cli import fit
 
-        wanted = fit.Wanted(
+        opts = fit.FitOptions(
             tuple(paths), out, reward, entropy, figures.value, pool_unlike, forecast_from,
             tuple(margin or ()), with_unfinished, step, reward_range, primary,
             style.value, tuple(formats or ()), tables,
         )  # fmt: skip
-        raise typer.Exit(fit.fit(wanted, as_json=as_json, explain=explain, pool=pool))
+        raise typer.Exit(fit.fit(opts, as_json=as_json, explain=explain, pool=pool))
 
 
 def watch(

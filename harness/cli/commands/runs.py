@@ -115,8 +115,8 @@ def sweep(
     from harness.execution.retry import RetryPolicy
 
     policy = RetryPolicy(on_failure is OnFailure.STOP, retries)
-    wanted = command.Wanted(overrides or [], dry_run, as_json, policy, name, note, folder)
-    raise typer.Exit(command.sweep(wanted))
+    opts = command.SweepOptions(overrides or [], dry_run, as_json, policy, name, note, folder)
+    raise typer.Exit(command.sweep(opts))
 
 
 def train(
@@ -128,7 +128,7 @@ def train(
     """
     from harness.execution import foreground
 
-    foreground.begin(folder, overrides or [], events)
+    foreground.start_run(folder, overrides or [], events)
 
 
 def resume(

@@ -26,7 +26,7 @@ import numpy as np
 
 from harness.law.compare.worst_case import UNBOUNDED
 from harness.law.results import Floats
-from harness.records.study_file import Crossed, Link
+from harness.records.study_file import FactorialTable, Link
 
 FEWEST_SEEDS = 3
 """Leaving one out must leave two seeds to multiply."""
@@ -39,8 +39,8 @@ def whole_seeds(numbers: Numbers) -> list[int]:
     return sorted(set.intersection(*(set(of) for of in numbers)))
 
 
-def components(table: Crossed, numbers: Numbers) -> dict[str, dict[int, float]]:
-    """Return factor (or `table.both`, the interaction) -> seed -> pseudo-value of its component.
+def components(table: FactorialTable, numbers: Numbers) -> dict[str, dict[int, float]]:
+    """Return factor (or `table.interaction`) -> seed -> pseudo-value of its component.
 
     Empty if fewer than three seeds have a number in every arm.
     """
@@ -54,7 +54,7 @@ def components(table: Crossed, numbers: Numbers) -> dict[str, dict[int, float]]:
     parts = {
         table.rows: pseudo_values(rows[:, :, 0], of_rows),
         table.columns: pseudo_values(columns[:, 0, :], of_columns),
-        table.both: pseudo_values(both.reshape(len(seeds), -1), of_rows * of_columns),
+        table.interaction: pseudo_values(both.reshape(len(seeds), -1), of_rows * of_columns),
     }
     return {
         name: {seed: float(value) for seed, value in zip(seeds, values, strict=True)}
@@ -120,7 +120,7 @@ def range_of(
     return low, high
 
 
-def _cells(table: Crossed, numbers: Numbers, seeds: Sequence[int]) -> Floats:
+def _cells(table: FactorialTable, numbers: Numbers, seeds: Sequence[int]) -> Floats:
     """Return the numbers as an array of shape (seeds, rows, columns)."""
     by_seed = np.array([[of[seed] for of in numbers] for seed in seeds], float)
     return by_seed.reshape(len(seeds), len(table.arms), -1)

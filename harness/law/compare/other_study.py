@@ -16,7 +16,7 @@ from harness.errors import DataError
 from harness.law.compare.links import Judged
 from harness.law.results import Interval
 from harness.records import plain_file, study_file
-from harness.records.study_file import Link, OfProbe
+from harness.records.study_file import Link, LinkProbe
 
 SAME, FLIPS, OPEN = "same sign", "flips: of the simulator", "open"
 FILES = ("study/result.json", "result.json")
@@ -170,7 +170,7 @@ def _stated(link: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the values of STATED. Results of older versions lack probes and crossed tables."""
     probe = link.get("probe")
     parts = {
-        "probe": None if probe is None else OfProbe(**probe),
+        "probe": None if probe is None else LinkProbe(**probe),
         "crossed": study_file.crossed_of(link.get("crossed")),
     }
     values = {**link, **parts}

@@ -15,8 +15,8 @@ from harness.law.compare.groups import Member
 from harness.law.compare.replicates import Replicate
 from harness.law.results import Interval
 from harness.records import probe_answer
-from harness.records.probe_answer import Answer
-from harness.records.study_file import OfProbe
+from harness.records.probe_answer import ProbeRecord
+from harness.records.study_file import LinkProbe
 
 NOT_ASKED = "the probe was not asked, or failed"
 OTHERWISE = "the probe was asked otherwise than stated, {got} instead of {stated}"
@@ -24,7 +24,7 @@ NOT_LAST = "the probe was asked of step {asked}, and step {last} is compared"
 NOT_MEASURED = "the probe measured no such change"
 
 
-def change(probe: OfProbe, name: str, member: Member, footing: Footing) -> Interval | None:
+def change(probe: LinkProbe, name: str, member: Member, footing: Footing) -> Interval | None:
     """Return the change of the reading `name` since the start of the run, with its interval over
     users or items. None if there is none; `why_not` gives the reason.
     """
@@ -32,13 +32,13 @@ def change(probe: OfProbe, name: str, member: Member, footing: Footing) -> Inter
     return found if isinstance(found, Interval) else None
 
 
-def why_not(probe: OfProbe, name: str, run: Replicate, until: float | None = None) -> str | None:
+def why_not(probe: LinkProbe, name: str, run: Replicate, until: float | None = None) -> str | None:
     """Return a clause on why a run has no such number at `until`; None if it has one."""
     found = _found(probe, name, run, until)
     return found if isinstance(found, str) else None
 
 
-def _found(probe: OfProbe, name: str, run: Replicate, until: float | None) -> Interval | str:
+def _found(probe: LinkProbe, name: str, run: Replicate, until: float | None) -> Interval | str:
     try:
         answer = run.once(("probe", probe.name), lambda: _read(run, probe.name))
     except DataError as error:
@@ -56,18 +56,18 @@ def _found(probe: OfProbe, name: str, run: Replicate, until: float | None) -> In
     return NOT_MEASURED if known is None else Interval(*known)
 
 
-def _read(run: Replicate, probe: str) -> Answer | None:
+def _read(run: Replicate, probe: str) -> ProbeRecord | None:
     return None if run.folder is None else probe_answer.read(run.folder, probe)
 
 
-def _how(answer: Answer) -> Mapping[str, object]:
+def _how(answer: ProbeRecord) -> Mapping[str, object]:
     return {
         "against": answer.against, "users": answer.users, "repeats": answer.repeats,
         "items": answer.items, "item_file": answer.item_file,
     }  # fmt: skip
 
 
-def _stated(probe: OfProbe) -> Mapping[str, object]:
+def _stated(probe: LinkProbe) -> Mapping[str, object]:
     return {
         "against": probe_answer.BY_START, "users": probe.users, "repeats": probe.repeats,
         "items": probe.items, "item_file": None,

@@ -17,7 +17,7 @@ from harness.law.compare.worst_case import Lost
 from harness.law.io import identity, integrity
 from harness.law.io.identity import Identity
 from harness.law.results import Interval
-from harness.records.study_file import EVALUATION, Link, Stated, StudyRecord
+from harness.records.study_file import EVALUATION, Link, StudyRecord, StudyStatement
 from harness.records.sweep_file import Sweep
 
 Runs = Mapping[int, Member]
@@ -96,7 +96,7 @@ def diverged(ledger: Sweep) -> dict[str, Diverged]:
 
 def arms(
     record: StudyRecord,
-    stated: Stated,
+    stated: StudyStatement,
     members: Sequence[Member],
     diverged: Mapping[str, Diverged] | None = None,
 ) -> Arms:

@@ -14,8 +14,8 @@ from harness.law.compare.links import Judged
 from harness.law.compare.looks import Pairs
 from harness.law.compare.other_study import Beside, plain
 from harness.law.compare.study_arms import Arms, Counts
-from harness.records.study_file import Look, Stated
-from harness.records.validity import Validity, merged, to_json
+from harness.records.study_file import InterimLook, StudyStatement
+from harness.records.validity import Validity, merge, to_json
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Outcome:
     """A study with its verdict."""
 
     study: str
-    stated: Stated
+    stated: StudyStatement
     dir: str
     links: tuple[Judged, ...]
     checks: tuple[Judged, ...]
@@ -103,11 +103,11 @@ class Outcome:
 
 def judge(
     study: str,
-    stated: Stated,
+    stated: StudyStatement,
     where: str,
     runs: Arms,
     changed: Sequence[str],
-    looks: Sequence[Look] = (),
+    looks: Sequence[InterimLook] = (),
 ) -> Outcome:
     """Judge the checks and links of a study. A link is undecided if its check (`given`) fails.
 
@@ -128,7 +128,7 @@ def judge(
     }
     return Outcome(
         *(study, stated, where, judged, held, runs.counts, runs.chosen, changed),
-        validity=merged(one for one in trained.values() if one is not None),
+        validity=merge(one for one in trained.values() if one is not None),
         unknown_validity=sum(one is None for one in trained.values()),
         above_deaf=deaf_schedule.of_arms(
             [link for link in stated.links if link.name in stated.deciding], runs.runs
@@ -136,7 +136,7 @@ def judge(
     )
 
 
-def look(outcome: Outcome, before: Sequence[Look]) -> Look | None:
+def look(outcome: Outcome, before: Sequence[InterimLook]) -> InterimLook | None:
     """Return this look for the record; None if no link has new pairs, or none was tested."""
     tested = [one for one in (*outcome.links, *outcome.checks) if one.seen]
     known = {
@@ -144,7 +144,7 @@ def look(outcome: Outcome, before: Sequence[Look]) -> Look | None:
     }
     if all((one.link.name, pair) in known for one in tested for pair in one.seen):
         return None
-    return Look(
+    return InterimLook(
         {one.link.name: sorted(one.seen) for one in tested},
         {one.link.name: one.spent for one in tested},
     )

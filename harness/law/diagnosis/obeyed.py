@@ -17,7 +17,7 @@ from harness.errors import HarnessError
 from harness.law.estimate import numbers
 from harness.law.results import Floats, Interval
 from harness.records import plain_file, saved_conversations
-from harness.records.saved_conversations import Conversation
+from harness.records.saved_conversations import SavedConversation
 
 FEWEST = 6
 """Smallest number of groups with a signal for an estimate."""
@@ -70,7 +70,7 @@ def _ratio(sums: Floats) -> Floats:
     return ratios
 
 
-def _sums(conversations: Sequence[Conversation]) -> Iterator[tuple[float, float, float]]:
+def _sums(conversations: Sequence[SavedConversation]) -> Iterator[tuple[float, float, float]]:
     """Yield sums of a r, a a and r r of each group with unequal rewards, or each conversation."""
     by_group: dict[int, list[tuple[float, float]]] = {}
     for one in conversations:
@@ -93,7 +93,7 @@ def _centred(pairs: Pairs) -> tuple[Floats, Floats]:
     return a, r
 
 
-def _pair(conversation: Conversation) -> tuple[float, float] | None:
+def _pair(conversation: SavedConversation) -> tuple[float, float] | None:
     """Return the mean advantage of the replies and the reward; None if either was not saved."""
     given = [turn.advantage for turn in conversation.replies if turn.advantage is not None]
     if conversation.reward is None or not given:

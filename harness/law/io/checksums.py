@@ -68,8 +68,8 @@ def check(rows: Sequence[bytes]) -> Checked:
 
     A log of another program may have a key of this name, but no row that ends in a checksum.
     """
-    held = [metric_rows.holds(row) for row in rows]
-    ours = any(held) or any(metric_rows.without(row) != row for row in rows)
+    held = [metric_rows.checksum_matches(row) for row in rows]
+    ours = any(held) or any(metric_rows.without_checksum(row) != row for row in rows)
     if not ours:
         return Checked(NONE, ())
     begun = next(place for place, fits in enumerate(held) if fits is not None)

@@ -67,7 +67,7 @@ class Identity:
         """The config with defaults for keys of later versions, so that runs of different versions
         can be compared.
         """
-        return None if self.config is None else _json(config_file.completed(self.config))
+        return None if self.config is None else _json(config_file.with_defaults(self.config))
 
     @property
     def has_record(self) -> bool:
@@ -170,7 +170,7 @@ def _sums(rows: Mapping[str, str]) -> RowSums | None:
 def _other_config(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
     """Return why config.yaml is not the planned one, which would put the run in a wrong group."""
     try:
-        return planned.changed_values(run, status, values)
+        return planned.values_change(run, status, values)
     except (TypeError, ValueError, RecursionError):
         rule = "must be as it was when the run was planned, and holds what no config does"
         return f"{run.config}: {rule}"

@@ -63,4 +63,4 @@ def of_outcomes(run: RunFolder, found: LastEvaluation, table: Table, column: str
         rule = f"{run.outcomes}: step: must be of the last evaluation, that of step {last}"
         return f"{rule}; got {found.step}"
     row = {column: float(table.columns[column][evaluated[-1]])}
-    return outcomes.differing(run.outcomes, found, row)
+    return outcomes.describe_difference(run.outcomes, found, row)

@@ -33,7 +33,7 @@ from harness.report.figures.pictures import image as image
 from harness.report.figures.ranges import Limits as Limits
 from harness.report.figures.ranges import limits as limits
 from harness.report.figures.style import styled as styled
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,7 +138,7 @@ def grid(
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
     across = now.width or columns * width + longest / now.characters_an_inch
     figure, taken = _axes(across, height, blocks, rows_each, columns)
-    figure.style, figure.sentences = now, tuple(visible(str(t)) for t in (heading, *titles))
+    figure.style, figure.sentences = now, tuple(escape(str(t)) for t in (heading, *titles))
     if above:
         figure.suptitle(above, x=0.01, ha="left", color=INK)
     for spare in itertools.chain.from_iterable(taken[len(titles) :]):

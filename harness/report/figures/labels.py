@@ -13,8 +13,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from harness.report.figures import style
-from harness.utils.safe_text import escaped, visible
-from harness.utils.terminal import shortened
+from harness.utils.safe_text import escape, escape_char
+from harness.utils.terminal import shorten_middle
 
 LONGEST_NAME, LONGEST_GROUP = 32, 60
 """Longest names of a run and of a group in a legend or a title, in characters."""
@@ -27,8 +27,8 @@ TIE = "\u00a0"
 def label(value: object, most: int = LONGEST_NAME) -> str:
     """Return `value` on one line of at most `most` characters, all of which the font can draw."""
     font = drawable()
-    text = visible(str(value))
-    return shortened("".join(c if ord(c) in font else escaped(c) for c in text), most)
+    text = escape(str(value))
+    return shorten_middle("".join(c if ord(c) in font else escape_char(c) for c in text), most)
 
 
 def labels(values: Iterable[str], most: int = LONGEST_NAME) -> dict[str, str]:

@@ -11,7 +11,7 @@ from harness.law.compare.study_outcome import Outcome
 from harness.law.group_results import Analysis, Pooled
 from harness.law.result_parts import Anchors
 from harness.law.results import Onset, RunResult
-from harness.records.study_file import Stated
+from harness.records.study_file import StudyStatement
 from harness.report.html.blocks import Row, Table, from_rich, row
 from harness.report.html.link_chart import links
 from harness.report.html.plot import Chart
@@ -37,7 +37,7 @@ class Study:
     """A study as it was last judged, read from its folder."""
 
     name: str
-    stated: Stated
+    stated: StudyStatement
     outcome: Outcome | None
     notes: Sequence[str]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from harness.errors import DataError
 from harness.records import saved_conversations
-from harness.records.saved_conversations import Conversation
+from harness.records.saved_conversations import SavedConversation
 
 FIRST, LAST, BEFORE, AFTER = "first step", "last step", "before the onset", "after the onset"
 WORST, MIDDLE, BEST = "worst", "middle", "best"
@@ -36,7 +36,7 @@ KINDS = (
 class Chosen:
     """A conversation, and why it was chosen."""
 
-    conversation: Conversation
+    conversation: SavedConversation
     moments: tuple[str, ...]
     """FIRST, LAST, BEFORE, AFTER: a step may be several of them."""
     rank: str
@@ -108,14 +108,16 @@ def moments_of(steps: Sequence[int], onset: float | None) -> dict[int, tuple[str
     return dict(sorted(found.items()))
 
 
-def of_step(conversations: Sequence[Conversation], moments: tuple[str, ...]) -> Iterator[Chosen]:
+def of_step(
+    conversations: Sequence[SavedConversation], moments: tuple[str, ...]
+) -> Iterator[Chosen]:
     """Yield the worst, the middle and the best conversation of each level, without repetitions."""
     levels = dict.fromkeys(one.level for one in conversations)
     for level in levels:
         ranked = [
             (score, one.group, one.sample, one)
             for one in conversations
-            if one.level == level and (score := one.earned) is not None
+            if one.level == level and (score := one.score) is not None
         ]
         ranked.sort(key=lambda entry: (entry[0], entry[1], entry[2]))
         if not ranked:

@@ -84,7 +84,7 @@ def _chosen(
     onsets = [result[run].onset for run in asked]
     steps = [onset.step if onset else None for onset in onsets]
     questions = list(zip(asked.values(), steps, strict=True))
-    read = process_pool.begin(pool, choice.answered, questions).results()
+    read = process_pool.submit(pool, choice.answered, questions).results()
     return dict(zip(asked, read, strict=True))
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 TEMPLATES = Path(__file__).parent / "templates"
 IN_SCRIPT = {
@@ -81,9 +81,9 @@ def _shown(value: Any) -> Any:
     if isinstance(value, Markup):
         return value
     if isinstance(value, str):
-        return visible(value)
+        return escape(value)
     if isinstance(value, dict):
-        return {visible(str(name)): _shown(one) for name, one in value.items()}
+        return {escape(str(name)): _shown(one) for name, one in value.items()}
     if isinstance(value, list | tuple):
         return [_shown(one) for one in value]
     return value

@@ -14,7 +14,7 @@ from harness.report.html.axes import Axis, axis
 from harness.report.html.legends import DIAMOND, DOT, SAMPLE
 from harness.report.html.plot import Entry, Hovered, Panel, Plot, css, marker
 from harness.report.text import wording
-from harness.utils.terminal import shortened
+from harness.utils.terminal import shorten_middle
 
 LABELS, ROW, MOST_ROWS, LINE = 132, 30, 40, 22
 """Width for names of groups; height of a group; groups shown; characters of a line."""
@@ -115,7 +115,7 @@ def _two_lines(name: str) -> str:
     lines = textwrap.wrap(name, LINE, break_on_hyphens=False)
     if len(lines) <= 2:
         return "\n".join(lines)
-    return "\n".join(textwrap.wrap(shortened(name, 2 * LINE - 4), LINE)[:2])
+    return "\n".join(textwrap.wrap(shorten_middle(name, 2 * LINE - 4), LINE)[:2])
 
 
 def _mean(made: Plot, row: Row, at: float) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.records.saved_conversations import Conversation, Turn
+from harness.records.saved_conversations import SavedConversation, SavedTurn
 from harness.report.html.choice import Chosen
 from harness.report.text import conversation as words
 from harness.report.text import wording
@@ -76,13 +76,13 @@ def view(chosen: Chosen, run: str, group: str, seed: int | None, highest: float)
     )
 
 
-def shared_advantage(talk: Conversation) -> float | None:
+def shared_advantage(talk: SavedConversation) -> float | None:
     """Return the advantage that all replies of the policy share; None if there is none."""
     values = {turn.advantage for turn in talk.turns if turn.speaker == "policy"}
     return values.pop() if len(values) == 1 else None
 
 
-def _outcome(talk: Conversation) -> Iterator[str]:
+def _outcome(talk: SavedConversation) -> Iterator[str]:
     if talk.reward is not None:
         yield f"reward {wording.number(talk.reward)}"
     shared = shared_advantage(talk)
@@ -94,7 +94,7 @@ def _outcome(talk: Conversation) -> Iterator[str]:
         yield words.ended(talk)
 
 
-def _said(turn: Turn, shared: float | None) -> Utterance:
+def _said(turn: SavedTurn, shared: float | None) -> Utterance:
     facts = _of_reply(turn, shared) if turn.is_reply else _of_user(turn)
     who = WHO.get(turn.speaker, turn.speaker)
     kind = turn.speaker if turn.speaker in WHO else "user"
@@ -108,7 +108,7 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(text.split("\n")) if text else ("(nothing)",)
 
 
-def _of_reply(turn: Turn, shared: float | None) -> Iterator[str]:
+def _of_reply(turn: SavedTurn, shared: float | None) -> Iterator[str]:
     """Yield what is known of a reply, except the advantage that all replies share."""
     heard = words.heard(turn)
     if heard is not None:
@@ -121,7 +121,7 @@ def _of_reply(turn: Turn, shared: float | None) -> Iterator[str]:
         yield "cut at the token limit"
 
 
-def _of_user(turn: Turn) -> Iterator[str]:
+def _of_user(turn: SavedTurn) -> Iterator[str]:
     if turn.emotion is not None:
         left = ", then left" if turn.ended == "left" else ""
         moved = f" ({turn.change:+d}{left})" if turn.change is not None else ""
@@ -131,7 +131,7 @@ def _of_user(turn: Turn) -> Iterator[str]:
         yield why
 
 
-def _curves(talk: Conversation, highest: float) -> tuple[str, str]:
+def _curves(talk: SavedConversation, highest: float) -> tuple[str, str]:
     """Return paths over the turns of emotion, 0 to 100, and of H, 0 to `highest`."""
     last = max((abs(turn.number) for turn in talk.turns), default=1) or 1
     first = min((turn.number for turn in talk.turns), default=0)

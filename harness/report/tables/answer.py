@@ -18,7 +18,7 @@ from harness.law.results import Onset
 from harness.report.text import answer, dropped_rows, wording
 from harness.report.text.answer import FOLLOW, Row
 from harness.utils.safe_text import text
-from harness.utils.terminal import shortened
+from harness.utils.terminal import shorten_middle
 
 ROOMY = 78
 """Width of a terminal, in characters, from which a row is one line."""
@@ -92,7 +92,7 @@ def table(shown: Sequence[Row], roomy: bool) -> Table:
 
 def _names(shown: Sequence[Row]) -> list[str]:
     """Return the groups' names, shortened unless two would become equal."""
-    short = [shortened(row.name, LONGEST_NAME) for row in shown]
+    short = [shorten_middle(row.name, LONGEST_NAME) for row in shown]
     return [
         row.name if short.count(name) > 1 else name for row, name in zip(shown, short, strict=True)
     ]

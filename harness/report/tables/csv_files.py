@@ -16,7 +16,7 @@ from harness.law.results import Bounded, Interval, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import listening, transfer
 from harness.report.text import dropped_rows, naming, wording
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Starts of text that spreadsheets read as a formula; the last four are the full-width = + - @."""
@@ -30,7 +30,7 @@ def cell(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, int | float):
         return repr(float(value)) if isinstance(value, float) else repr(value)
-    text = visible(str(value))
+    text = escape(str(value))
     return f"'{text}" if str(value).lstrip(" ").startswith(FORMULA_STARTS) else text
 
 

@@ -10,7 +10,7 @@ import string
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from harness.utils.safe_text import escaped, visible
+from harness.utils.safe_text import escape, escape_char
 
 LONGEST_PAGE = 40
 """The most lines of a table that fit on a page; a longer table is a longtable."""
@@ -79,7 +79,7 @@ def in_latex(text: str) -> str:
 
     Characters that are invisible or not ASCII are escaped, as \xNN.
     """
-    shown = "".join(c if c in string.printable else escaped(c) for c in visible(text))
+    shown = "".join(c if c in string.printable else escape_char(c) for c in escape(text))
     return _JOINED.sub(r"\1{}", "".join(_MEANT.get(c, c) for c in shown))
 
 
@@ -88,7 +88,7 @@ _MARKED = re.compile(r"([\\`*_\[\]<>#|~$&@])")
 
 def in_markdown(text: str) -> str:
     """Return `text` as Markdown shows it, without markup, links, HTML or mentions."""
-    shown = _MARKED.sub(r"\\\1", visible(text))
+    shown = _MARKED.sub(r"\\\1", escape(text))
     return shown.replace("www.", r"www\.").replace("://", r":\//")
 
 
@@ -138,7 +138,7 @@ def _latex_number(cell: str) -> str:
 
 def _comment(note: str) -> str:
     """Return the text of a LaTeX comment, which must be on one line."""
-    return visible(note)
+    return escape(note)
 
 
 def _markdown_row(cells: Sequence[str], left: int) -> str:

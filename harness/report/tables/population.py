@@ -13,7 +13,7 @@ from harness.law.results import Bounded, Interval
 from harness.report.tables.grid import grid, stacked
 from harness.report.text import wording
 from harness.utils.safe_text import text
-from harness.utils.terminal import shortened
+from harness.utils.terminal import shorten_middle
 
 LONGEST_NAME = 40
 MOST_ROWS = 40
@@ -84,7 +84,7 @@ def table(groups: Sequence[GroupResult]) -> Table:
     """Return a table with a row per group."""
     found = grid("level", *headings(groups))
     for group in groups[:MOST_ROWS]:
-        called = text(shortened(name(group), LONGEST_NAME))
+        called = text(shorten_middle(name(group), LONGEST_NAME))
         found.add_row(called, *(stacked(*lines) for lines in cells(group, groups)))
     if len(groups) > MOST_ROWS:
         found.add_row(text(f"{len(groups) - MOST_ROWS} more in levels.csv"))

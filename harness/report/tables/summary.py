@@ -103,7 +103,7 @@ def runs_table(
         table.add_row(text(level, "bold"))
         for run in members[:MOST_ROWS]:
             name = called[run.run]
-            lines = terminal.parted(name, NARROW["run"]) if room < WIDE else [name]
+            lines = terminal.split_name(name, NARROW["run"]) if room < WIDE else [name]
             table.add_row(*_cells(run, lines))
             if run.whole_run:
                 table.add_row(*_whole_run(run.whole_run), style="dim")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.law.results import RunResult
-from harness.records.validity import Validity, merged
+from harness.records.validity import Validity, merge
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text
 
@@ -74,7 +74,7 @@ def finding(levels: Validity, unknown: int) -> str:
 def of_runs(runs: Sequence[RunResult]) -> tuple[Validity, int]:
     """Return the levels that `runs` trained on, and how many of our runs lack their validity."""
     unknown = sum(run.validity is None for run in runs if run.config is not None)
-    return merged(run.validity or {} for run in runs), unknown
+    return merge(run.validity or {} for run in runs), unknown
 
 
 def table(levels: Validity) -> Table:

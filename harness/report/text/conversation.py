@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from harness.records.saved_conversations import Conversation, Turn, Why
+from harness.records.saved_conversations import SavedConversation, SavedReasons, SavedTurn
 from harness.report.text.wording import plain
 
 STRATEGY = {
@@ -97,7 +97,7 @@ UNIT = {
 """Unit -> the explanation of the numbers of `why`."""
 
 
-def came_for(conversation: Conversation) -> str | None:
+def came_for(conversation: SavedConversation) -> str | None:
     """Return `somebody who listens while they let it out`, or None if no intention was kept."""
     code = conversation.intention
     return None if code is None else intention(code)
@@ -108,7 +108,7 @@ def intention(code: str) -> str:
     return INTENTION.get(code, plain(code))
 
 
-def user(conversation: Conversation) -> str | None:
+def user(conversation: SavedConversation) -> str | None:
     """Return `my exam (persona exam), temperament passive, speaks in plain words`, or None if
     nothing about the user was kept.
     """
@@ -129,7 +129,7 @@ def test(path: str) -> str:
     return f"puts the supporter to the test: {TEST.get(path, plain(path))}"
 
 
-def _reach(conversation: Conversation) -> str | None:
+def _reach(conversation: SavedConversation) -> str | None:
     """Return `easy to reach (+0.5 at each reply)`: the user's own part of the appraisals."""
     effects = [t.why.effects.get("user") for t in conversation.turns if t.why is not None]
     known = [effect for effect in effects if effect is not None]
@@ -138,7 +138,7 @@ def _reach(conversation: Conversation) -> str | None:
     return f"{'easy' if known[0] > 0 else 'hard'} to reach ({known[0]:+.1f} at each reply)"
 
 
-def ended(conversation: Conversation) -> str:
+def ended(conversation: SavedConversation) -> str:
     """Say how the conversation ended."""
     code = conversation.ended
     if code is None:
@@ -147,7 +147,7 @@ def ended(conversation: Conversation) -> str:
     return ENDED.get(code, plain(code)) + (f" ({faults[-1]})" if faults else "")
 
 
-def heard(reply: Turn) -> str | None:
+def heard(reply: SavedTurn) -> str | None:
     """Return the distinct strategies that the user heard in a reply, and the sentences it took up.
 
     Example: `a question; takes up "I failed the exam twice."`. None if neither was kept.
@@ -164,7 +164,7 @@ def strategies(codes: Sequence[str]) -> str:
     return ", ".join(STRATEGY.get(c, plain(c)) for c in dict.fromkeys(codes)) or "no strategy"
 
 
-def why(turn: Turn) -> str | None:
+def why(turn: SavedTurn) -> str | None:
     """Say why the user's emotion moved in this turn; None if that is not known.
 
     Example: `rose; a rise was 92% likely; for it: this kind of reply suits them (+1.4); against it:
@@ -185,7 +185,7 @@ def why(turn: Turn) -> str | None:
     return "; ".join(parts)
 
 
-def _moved(turn: Turn, of: Why) -> str:
+def _moved(turn: SavedTurn, of: SavedReasons) -> str:
     """Return `fell, though a rise was 70% likely`."""
     change, chance = turn.change or 0, of.rise_probability
     word = "rose" if change > 0 else "fell" if change < 0 else "did not move"
@@ -202,7 +202,7 @@ def _percent(share: float) -> str:
     return f"{min(99, max(1, math.floor(share * 100 + 0.5)))}%"
 
 
-def _effects(of: Why) -> Sequence[str]:
+def _effects(of: SavedReasons) -> Sequence[str]:
     """Return what spoke for a rise and what against it, each with the largest effect first."""
     least = SMALLEST.get(of.unit or "", 0.0)
     by_size = sorted(of.effects.items(), key=lambda item: -abs(item[1]))

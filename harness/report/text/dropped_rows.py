@@ -7,7 +7,7 @@ from harness.law.results import RunResult
 from harness.records import run_state
 from harness.report.text import wording
 from harness.report.text.wording import plural
-from harness.utils.safe_text import visible
+from harness.utils.safe_text import escape
 
 
 def not_read(analysis: Analysis) -> list[str]:
@@ -104,7 +104,7 @@ def lines(analysis: Analysis) -> list[str]:
 
 def _rows(analysis: Analysis) -> list[str]:
     damaged = [run for run in analysis.runs if run.dropped]
-    sentences = [visible(f"left out of {run.run}: {_reasons(run)}") for run in damaged[:MOST_RUNS]]
+    sentences = [escape(f"left out of {run.run}: {_reasons(run)}") for run in damaged[:MOST_RUNS]]
     more = len(damaged) - MOST_RUNS
     return sentences + (
         [f"and rows of {plural(more, 'more run')}: see law.json"] if more > 0 else []
@@ -123,7 +123,7 @@ def _unfinished(analysis: Analysis) -> list[str]:
     if any(run.run in pooled for run in partial):
         means = "included in means and contrasts by --with-unfinished"
     are = "run is" if len(partial) == 1 else "runs are"
-    return [visible(f"{len(partial)} {are} unfinished, {means}: {', '.join(named + more)}")]
+    return [escape(f"{len(partial)} {are} unfinished, {means}: {', '.join(named + more)}")]
 
 
 def standing(run: RunResult) -> str:

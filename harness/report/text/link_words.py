@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from harness.law.compare import quantities
 from harness.law.results import Interval
-from harness.records.study_file import Crossed, Link
+from harness.records.study_file import FactorialTable, Link
 from harness.report.text import wording
 
 
@@ -40,7 +40,7 @@ def stated(link: Link) -> str:
     return f"{statement(link)}; {link.margin:g} matters{of_sd}{condition}"
 
 
-def layout(table: Crossed) -> Sequence[str]:
+def layout(table: FactorialTable) -> Sequence[str]:
     """Return a line that names the factors of a crossed table, then a line for each of its rows."""
     width = max(len(arm) for row in table.arms for arm in row)
     rows = ("  ".join(f"{arm:{width}}" for arm in row).rstrip() for row in table.arms)

@@ -9,7 +9,7 @@ from harness.law.compare.links import NO_ONSET, Judged, is_open
 from harness.law.compare.study_arms import Counts
 from harness.law.compare.study_outcome import Outcome
 from harness.records.outcomes import OWN
-from harness.records.study_file import Crossed
+from harness.records.study_file import FactorialTable
 from harness.report.text import link_words, wording
 from harness.report.text.wording import plural
 
@@ -100,7 +100,7 @@ def _of_link(judged: Judged) -> Iterator[str]:
         yield f"{runs} without {lacking} count with the whole of the run"
 
 
-def _of_table(judged: Judged, table: Crossed) -> Iterator[str]:
+def _of_table(judged: Judged, table: FactorialTable) -> Iterator[str]:
     """Yield the standard deviations of both factors, then the mean of each arm, row by row."""
     sizes = {name: of for name, of in judged.own.items() if name in table.factors}
     told = (f"{name} {max(0.0, of.value) ** 0.5:.3f}" for name, of in sizes.items() if of)

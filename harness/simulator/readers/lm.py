@@ -20,7 +20,7 @@ from harness.simulator.scripted.sentence_features import extract_features
 from harness.simulator.scripted.sentence_reader import SentenceLabel
 from harness.simulator.scripted.weights import regression
 from harness.utils import installation
-from harness.utils.remembered import Remembered
+from harness.utils.remembered import ValueCache
 
 if TYPE_CHECKING:
     from harness.simulator.readers.states import SentenceStates
@@ -58,7 +58,7 @@ class LmReader:
         self, states: SentenceStates, head: ClassifierHead, made_of: tuple[str, str]
     ) -> None:
         self._states, self._head, self._made_of = states, head, made_of
-        self._remembered = Remembered[str, SentenceLabel]()
+        self._remembered = ValueCache[str, SentenceLabel]()
 
     def __reduce__(self) -> tuple[Callable[..., LmReader], tuple[str, str]]:
         """Pickle as a call of `lm_reader`, so that another process loads the model itself."""

@@ -20,7 +20,7 @@ from transformers.utils import logging
 from harness.embedded import models as embedded
 from harness.errors import ConfigError
 from harness.simulator.readers.head import Extraction, Floats, ReaderModelIdentity
-from harness.utils.terminal import shortened
+from harness.utils.terminal import shorten_middle
 
 BATCH = 64
 DIGESTED_ROWS = 64
@@ -180,5 +180,5 @@ def _refused_in_one_line(name: str) -> Iterator[None]:
         raise ConfigError(
             "simulator.reader_model: must be a folder or a name on the hub of a causal language "
             "model with safetensors that transformers loads without code of others, got "
-            f"{name!r}: {shortened(why.partition('. ')[0], 300)}"
+            f"{name!r}: {shorten_middle(why.partition('. ')[0], 300)}"
         ) from error

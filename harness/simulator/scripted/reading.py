@@ -34,7 +34,7 @@ from harness.simulator.scripted.words import (
     strip_labels,
     words,
 )
-from harness.utils.remembered import Remembered
+from harness.utils.remembered import ValueCache
 
 _FIRST_PERSON = frozenset(["i", "me", "my", "mine", "myself", "we", "us", "our"])
 MIN_ECHO_WORDS = 3
@@ -162,8 +162,8 @@ def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[Rep
 
 
 @cache
-def _remembered(reader: SentenceReader) -> Remembered[str, ReplyReading]:
-    return Remembered(READINGS)
+def _remembered(reader: SentenceReader) -> ValueCache[str, ReplyReading]:
+    return ValueCache(READINGS)
 
 
 def _made(texts: Sequence[str], reader: SentenceReader) -> list[ReplyReading]:

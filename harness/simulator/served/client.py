@@ -38,7 +38,7 @@ from harness.simulator.served.faults import (
 from harness.simulator.served.journal import Entry, Journal
 from harness.simulator.served.model_identity import ModelIdentity
 from harness.simulator.served.usage import Limits, Usage, tokens_of
-from harness.utils.pending import POLL_EVERY_S, Awaited
+from harness.utils.pending import POLL_EVERY_S, AwaitableResult
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -90,7 +90,7 @@ class EndpointClient:
 
     def start(
         self, conversations: Sequence[Coroutine[Any, Any, T]], join: Callable[[list[T]], list[R]]
-    ) -> Awaited[list[R]]:
+    ) -> AwaitableResult[list[R]]:
         """Start all conversations at once, from any thread; calling the result waits for them.
 
         The call returns `join` of their results. By then their answers are on disk.
@@ -104,7 +104,7 @@ class EndpointClient:
                 self.model_identity.flush()
 
         future = asyncio.run_coroutine_threadsafe(together(), self._running())
-        return Awaited(lambda: self._waited_for(future), (future,), self.tell_news)
+        return AwaitableResult(lambda: self._waited_for(future), (future,), self.tell_news)
 
     def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Run all conversations at once and return their results."""

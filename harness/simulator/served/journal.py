@@ -40,7 +40,7 @@ class Journal:
 
     def keep_in(self, folder: Path) -> None:
         """Keep the journal in `folder`. Raises StorageError, and DataError for a damaged file."""
-        with atomic.storage(folder):
+        with atomic.storage_errors(folder):
             folder.mkdir(exist_ok=True)
         self._folder = folder
         self._openings = dict(_read(folder / OPENINGS))
@@ -84,7 +84,7 @@ def _lines(entries: Iterable[Entry]) -> bytes:
 
 def _append(path: Path, data: bytes) -> None:
     """Append all of `data` or nothing, so that the file stays valid after a full disk."""
-    with atomic.storage(path):
+    with atomic.storage_errors(path):
         descriptor = atomic.open_to_append(path)
         try:
             size = os.fstat(descriptor).st_size
@@ -105,7 +105,7 @@ def _read(path: Path) -> Iterator[tuple[str, Entry]]:
         return
     if not path.is_file():  # reading a pipe would wait for ever
         raise DataError(f"{path}: cannot be read: must be a regular file, and is not")
-    with atomic.storage(path), os.fdopen(atomic.open_to_append(path), "rb+") as file:
+    with atomic.storage_errors(path), os.fdopen(atomic.open_to_append(path), "rb+") as file:
         file.seek(0)
         lines = file.readlines()
         if lines and not lines[-1].endswith(b"\n"):

@@ -29,7 +29,7 @@ from harness.simulator.protocol import (
 )
 from harness.simulator.served.client import EndpointClient
 from harness.simulator.served.simulator import ServedSimulator
-from harness.utils.pending import Awaited
+from harness.utils.pending import AwaitableResult
 
 
 class RelayError(Exception):
@@ -138,7 +138,7 @@ class RelayLine:
         self._pending: dict[int, Future[list[UserTurn]]] | None = {}
         threading.Thread(target=self._receive_all, daemon=True).start()
 
-    def ask(self, difficulty: DifficultyConfig, **asked: Any) -> Awaited[list[UserTurn]]:
+    def ask(self, difficulty: DifficultyConfig, **asked: Any) -> AwaitableResult[list[UserTurn]]:
         """Send a UserQuery with the fields `asked`, and return at once."""
         future: Future[list[UserTurn]] = Future()
         number = next(self._numbers)
@@ -151,7 +151,7 @@ class RelayLine:
             self._connection.send_bytes(pickle.dumps(question))
         except OSError as error:
             raise _gone() from error
-        return Awaited(future.result, (future,))
+        return AwaitableResult(future.result, (future,))
 
     def _receive_all(self) -> None:
         with contextlib.suppress(EOFError, OSError):
@@ -199,7 +199,7 @@ class RelayedUsers:
 
     def ask(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
-    ) -> Awaited[list[UserTurn]]:
+    ) -> AwaitableResult[list[UserTurn]]:
         """Begin to answer and return at once. Raises ValueError for an ended conversation."""
         ServedSimulator.refuse_ended(turns)
         return self._line.ask(self.difficulty, turns=tuple(turns), replies=tuple(replies))

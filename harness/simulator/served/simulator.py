@@ -29,7 +29,7 @@ from harness.simulator.state import (
     shown_emotions,
     turn_draws,
 )
-from harness.utils.pending import Awaited
+from harness.utils.pending import AwaitableResult
 
 SILENCE = "..."
 """Text of a user whose opening failed."""
@@ -48,7 +48,7 @@ class ServedSimulator:
         """Return the opening of each conversation. Each user is asked for theirs once per run."""
         return self.ask_to_open(keys)()
 
-    def ask_to_open(self, keys: Sequence[ConversationKey]) -> Awaited[list[UserTurn]]:
+    def ask_to_open(self, keys: Sequence[ConversationKey]) -> AwaitableResult[list[UserTurn]]:
         """Begin to open conversations and return at once."""
         users = [user_of(key, self.difficulty, self._client.config) for key in keys]
         distinct = {user: number for number, user in enumerate(dict.fromkeys(users))}
@@ -67,7 +67,7 @@ class ServedSimulator:
 
     def ask(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
-    ) -> Awaited[list[UserTurn]]:
+    ) -> AwaitableResult[list[UserTurn]]:
         """Begin to answer and return at once. Raises ValueError for an ended conversation."""
         self.refuse_ended(turns)
         pairs = zip(turns, replies, strict=True)

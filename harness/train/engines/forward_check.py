@@ -16,7 +16,7 @@ from harness.config.run import PolicyConfig
 from harness.errors import ConfigError
 from harness.policy.chat import Chat
 from harness.train.engines.sampler import CachedModel
-from harness.utils.terminal import shortened
+from harness.utils.terminal import shorten_middle
 
 EXCHANGES = (
     ("I failed my exam.", "I am sorry. That is hard. What happened?", "I had no time."),
@@ -43,7 +43,7 @@ def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> Non
     except (MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:
-        why = shortened(" ".join(str(error).split()), 200)
+        why = shorten_middle(" ".join(str(error).split()), 200)
         raise ConfigError(
             f"policy.model: {_name(policy)} must be a model whose keys and values can be kept from "
             f"turn to turn (policy.attention={policy.attention}), got {type(error).__name__}: {why}"

@@ -45,7 +45,7 @@ from harness.train.engines.vllm_address import (
     server_error,
 )
 from harness.train.engines.vllm_server import ServerSampler
-from harness.utils.pending import Awaited
+from harness.utils.pending import AwaitableResult
 
 MOST_APART_NATS = {torch.float32: 0.02, torch.bfloat16: 0.2}
 """Largest mean distance per token between the log-probabilities of the local base and the server's.
@@ -114,7 +114,7 @@ class AdapterEngine:
         self._drop(list(self._at_server))
         shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _begin(self, request: TurnRequest) -> Awaited[list[SampledTurn]]:
+    def _begin(self, request: TurnRequest) -> AwaitableResult[list[SampledTurn]]:
         """Begin every turn; draw again if the server was restarted and has lost the adapters."""
         begun, loads = self._draw.begin(request), self._loads
 
@@ -141,7 +141,7 @@ class AdapterEngine:
         self._count += 1
         self._name = f"{self._mine}{self._attempt}-{self._count}"
         path = self._folder / self._name
-        with atomic.storage(path), saving():
+        with atomic.storage_errors(path), saving():
             path.mkdir(mode=0o700, parents=True)
             self._model.save_pretrained(path, save_embedding_layers=False)
 

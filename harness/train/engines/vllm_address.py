@@ -14,7 +14,7 @@ from harness.config import engine_choice
 from harness.config.run import RunConfig
 from harness.config.trainer import SERVERS
 from harness.errors import ConfigError, StoppedError
-from harness.utils.terminal import shortened
+from harness.utils.terminal import shorten_middle
 
 REACH_S = 4.0
 """Timeout of the first requests, before anything is loaded."""
@@ -35,7 +35,7 @@ SHARED = (
 def check(config: RunConfig) -> None:
     """Raise ConfigError if the run cannot use its engine, StoppedError if no server answers."""
     engine_choice.check(config)
-    engine = engine_choice.chosen(config)
+    engine = engine_choice.engine_of(config)
     if engine not in SERVERS:
         return
     url = engine_choice.address(config)
@@ -134,7 +134,7 @@ def refusal(error: HTTPError) -> str:
         text = str(values["error"]["message"])
     except NO_ANSWER:
         pass
-    return shortened(" ".join(text.split()), 300) or f"{error.code} {error.reason}"
+    return shorten_middle(" ".join(text.split()), 300) or f"{error.code} {error.reason}"
 
 
 def server_error(url: str, error: Exception) -> StoppedError:

@@ -38,7 +38,7 @@ from harness.train.engines.engine import (
 )
 from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.turn_group import GroupPeers, TurnGroup
-from harness.utils.pending import Awaited, Pending
+from harness.utils.pending import AwaitableResult, Pending
 
 STDOUT, STDERR = 1, 2
 IN_PARTS = {"distributed_executor_backend": "external_launcher"}
@@ -166,7 +166,7 @@ class RunningTurns:
         self._open: dict[str, Future[SampledTurn]] = {}
         self._since_s = 0.0
 
-    def begin(self, request: TurnRequest) -> Awaited[list[SampledTurn]]:
+    def begin(self, request: TurnRequest) -> AwaitableResult[list[SampledTurn]]:
         """Begin a turn for each prompt. Raises ValueError if one does not fit."""
         if not self._open:
             self._since_s = time.monotonic()
@@ -182,7 +182,7 @@ class RunningTurns:
                 self.step()
             return [turn.result() for turn in began]
 
-        return Awaited(wait, tuple(began), work=self.step)
+        return AwaitableResult(wait, tuple(began), work=self.step)
 
     def step(self) -> bool:
         """Draw a token of each turn; return False if there are no turns."""
@@ -205,7 +205,7 @@ def _options(model: Any, config: RunConfig, sleeps: bool) -> dict[str, Any]:
         "skip_tokenizer_init": True,
         "generation_config": "vllm",
         "dtype": config.policy.dtype,
-        "hf_overrides": vllm_model.overrides(engine_choice.installed()),
+        "hf_overrides": vllm_model.overrides(engine_choice.installed_vllm()),
         "max_model_len": -1,  # as much as the cache can hold
         "gpu_memory_utilization": trainer.gpu_memory_share / trainer.runs_per_gpu,
         "kv_cache_memory_bytes": _cache_bytes(model, config) if on_gpu else None,

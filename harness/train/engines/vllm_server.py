@@ -27,7 +27,7 @@ from harness.train.engines.engine import (
 )
 from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.vllm_address import NO_ANSWER, answer, reach, server_error
-from harness.utils.pending import Awaited
+from harness.utils.pending import AwaitableResult
 
 AT_ONCE = 256
 """Largest number of concurrent requests, which the server batches."""
@@ -53,7 +53,7 @@ class ServerSampler:
         """Draw every turn. Raises StoppedError if the server fails one of them."""
         return self.begin(request)()
 
-    def begin(self, request: TurnRequest) -> Awaited[list[SampledTurn]]:
+    def begin(self, request: TurnRequest) -> AwaitableResult[list[SampledTurn]]:
         """Begin every turn; the result raises StoppedError if the server fails one of them."""
         one = partial(self._turn, request, self.model)
         began = tuple(map(partial(self._pool.submit, one), request.prompts, request.seeds))
@@ -62,7 +62,7 @@ class ServerSampler:
             wait(began)  # also after a failure, since the others still run
             return [turn.result() for turn in began]
 
-        return Awaited(finished, began)
+        return AwaitableResult(finished, began)
 
     def close(self) -> None:
         """Cancel the turns that have not begun yet."""

@@ -22,7 +22,7 @@ def explain(where: str, error: Exception) -> DeviceError | None:
 
     `where`: the run's path, or a name of the work that failed.
     """
-    text = safe_text.shown(f"{type(error).__name__}: {error}")[:200]
+    text = safe_text.escape_one_line(f"{type(error).__name__}: {error}")[:200]
     if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(text):
         sharded = type(error).__name__ == "ShardedOutOfMemory"  # its module imports torch
         advice = LESS_AT_ONCE if sharded else LESS_MEMORY

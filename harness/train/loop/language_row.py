@@ -48,7 +48,7 @@ class LanguageStepState:
     """The batch for the critic to learn from; None without a critic."""
     unrefined: UnrefinedBatch | None
     """The batch before its refinement; None if nothing was refined."""
-    scored: list[Scored] = field(default_factory=list)
+    scored: list[TokenScores] = field(default_factory=list)
     """The batch's own tokens under the weights before the first update."""
     passes: list[LossResult] = field(default_factory=list)
     """One result per update; none within a round."""

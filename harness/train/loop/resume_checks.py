@@ -16,7 +16,7 @@ from harness.records import checkpoints, config_file, events, manifest, provenan
 from harness.records import validity as records
 from harness.records.checkpoints import Checkpoint
 from harness.records.metrics import MEASURED
-from harness.records.provenance import Identity, MadeBy
+from harness.records.provenance import MadeBy, RunIdentity
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 from harness.simulator import factory
@@ -126,7 +126,7 @@ class Provenance:
     """The identity of this attempt's checkpoints, and the versions that wrote the rows so far."""
 
     run: RunFolder
-    own: Identity
+    own: RunIdentity
     planned_with: MadeBy
 
     def unlike_writer_of(self, step: int) -> tuple[str, ...]:
@@ -179,7 +179,7 @@ class Provenance:
             recorded.append((checkpoint.path / manifest.NAME, checkpoint.identity.start_model))
         for where, had in recorded:
             if had is not None and had != loaded:
-                got, wanted = provenance.shortly(loaded), provenance.shortly(had)
+                got, wanted = provenance.shorten(loaded), provenance.shorten(had)
                 raise DataError(
                     f"{where}: a run must go on from the start model that it began with, {wanted}, "
                     f"since the frozen copy of it judges replies; got {got}; put its files and "
@@ -191,5 +191,5 @@ class Provenance:
 def provenance_of(run: RunFolder, config: RunConfig, status: RunStatus) -> Provenance:
     """Return the provenance of an attempt in this process; its config hash is the planned one."""
     planned = status.config_hash or config_file.config_hash(config)
-    own = Identity(planned, config.seed, status.start_model, provenance.now())
+    own = RunIdentity(planned, config.seed, status.start_model, provenance.current_versions())
     return Provenance(run, own, MadeBy(status.versions, status.git))

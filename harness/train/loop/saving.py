@@ -15,7 +15,7 @@ from pathlib import Path
 from harness.config.run import TrainerConfig
 from harness.records import checkpoints
 from harness.records.metric_rows import RowSums
-from harness.records.provenance import Identity
+from harness.records.provenance import RunIdentity
 
 Fill = Callable[[Path], None]
 """Writes a checkpoint's files into a folder."""
@@ -56,7 +56,7 @@ class Saver:
         self,
         root: Path,
         trainer: TrainerConfig,
-        own: Callable[[], Identity],
+        own: Callable[[], RunIdentity],
         sums: Callable[[int], RowSums | None],
         saved: Callable[[int, float], None],
     ) -> None:
@@ -134,5 +134,5 @@ class Saver:
         writing.thread = threading.Thread(target=write, name="checkpoint", daemon=True)
         writing.thread.start()
 
-    def _publish(self, end: UnsavedStep, own: Identity, rows: RowSums | None) -> None:
+    def _publish(self, end: UnsavedStep, own: RunIdentity, rows: RowSums | None) -> None:
         checkpoints.publish(self._root, end.step, end.fill, own, rows, self._trainer.keep_every)

@@ -22,7 +22,7 @@ from harness.config.run import RunConfig
 from harness.errors import DataError, HarnessError, StoppedError
 from harness.records import conversations, holder, run_status
 from harness.records.conversations import TurnRecord
-from harness.records.holder import Keeper
+from harness.records.holder import LockKeeper
 from harness.records.run_folder import RunFolder
 from harness.train.loop import attempt_records
 from harness.train.loop.attempt_records import AttemptLog, AttemptRows
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 class Session:
     """One attempt at a run. Create it with `open_session`."""
 
-    def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: Keeper) -> None:
+    def __init__(self, run: RunFolder, config: RunConfig, emit: Emit, keeper: LockKeeper) -> None:
         """Find the step to start from. Raise DataError for bad rows or another run's checkpoint."""
         self.run, self.config, self._keeper = run, config, keeper
         self._log = AttemptLog(run, emit)

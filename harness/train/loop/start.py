@@ -162,7 +162,7 @@ def running_engine(
     and `mates`: see `engine_of`. Raises ConfigError if vLLM refuses this model and StoppedError if
     a server is out of reach.
     """
-    if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
+    if engine_choice.engine_of(config) == engine_choice.TRANSFORMERS:
         yield TransformersEngine(start.learner, note_entropies, poll)
         return
     engine = engine_of(config, start, end_hung, scratch, mates)
@@ -187,13 +187,13 @@ def engine_of(
     of this run alone, for adapters that a server reads. `mates`: the ranks that share vLLM's
     tensor-parallel weights; None if this rank has all weights.
     """
-    if engine_choice.chosen(config) == engine_choice.TRANSFORMERS:
+    if engine_choice.engine_of(config) == engine_choice.TRANSFORMERS:
         return TransformersEngine(start.learner)
-    if engine_choice.chosen(config) == engine_choice.COLOCATED:
+    if engine_choice.engine_of(config) == engine_choice.COLOCATED:
         from harness.train.engines.vllm_engine import ColocatedEngine
 
         return ColocatedEngine(start.learner, config, end_hung, mates)
-    if engine_choice.chosen(config) == engine_choice.ADAPTERS:
+    if engine_choice.engine_of(config) == engine_choice.ADAPTERS:
         from harness.train.engines.vllm_adapters import AdapterEngine
 
         return AdapterEngine(start.learner, config, start.chat, scratch / "adapters", end_hung)

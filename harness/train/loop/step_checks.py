@@ -167,10 +167,10 @@ class GapWatch:
             if self._steps[limit] >= most and step < self._session.config.trainer.steps:
                 raise StoppedError(
                     f"{self._session.run.path}: step {step}: engine gap: the log-probabilities of "
-                    f"{engine_choice.chosen(self._session.config)} and of the trainer must agree "
-                    f"within {limit:g} nats a token, differed by {gap_nats:.3f} and by more than "
-                    f"{limit:g} for {most} steps; a run with trainer.engine=transformers has no "
-                    f"such gap, `harness resume` goes on with this one"
+                    f"{engine_choice.engine_of(self._session.config)} and of the trainer must "
+                    f"agree within {limit:g} nats a token, differed by {gap_nats:.3f} and by more "
+                    f"than {limit:g} for {most} steps; a run with trainer.engine=transformers has "
+                    f"no such gap, `harness resume` goes on with this one"
                 )
 
     def _warn(self, step: int, gap_nats: float) -> None:

@@ -101,7 +101,7 @@ def cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
     tokens = batch * _grown(longest)
     if told:  # one per group, after the batch is freed
         tokens = max(tokens, batch // config.algorithm.group_size * _grown(longest + told))
-    learner = engine_choice.chosen(config) == engine_choice.TRANSFORMERS
+    learner = engine_choice.engine_of(config) == engine_choice.TRANSFORMERS
     readers = learner + registry.reads_start_model(config)
     width = 2 * int(shape.num_hidden_layers) * _key_value_width(shape)
     size: int = getattr(torch, config.policy.dtype).itemsize

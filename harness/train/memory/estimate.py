@@ -111,7 +111,7 @@ class _Run:
     @property
     def vllm(self) -> int:
         """Bytes that vLLM reserves on this GPU."""
-        own = engine_choice.chosen(self.config) == engine_choice.COLOCATED
+        own = engine_choice.engine_of(self.config) == engine_choice.COLOCATED
         return int(self.config.trainer.gpu_memory_share * self.total_bytes) if own else 0
 
     def logits(self, tokens: int) -> int:

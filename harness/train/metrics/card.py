@@ -30,7 +30,7 @@ def of_language(config: RunConfig, start: str) -> dict[str, Any]:
     probed = f"one reply to each of {openers} openers and {later} prefixes in mid-conversation"
     card = _card(config, tokens, "full vocabulary", "mean over tokens", probed)
     precise = {"computed_in": "float32"} if _asks_for_less_on_a_cpu(config) else {}
-    return {**card, **precise, "engine": engine_choice.chosen(config), "start": start}
+    return {**card, **precise, "engine": engine_choice.engine_of(config), "start": start}
 
 
 def _asks_for_less_on_a_cpu(config: RunConfig) -> bool:

@@ -158,7 +158,7 @@ def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunC
         if isinstance(remedy, Weight | Ratio | Shift | Sharpening) and algorithm.by_conversation:
             rule = "must go with a ratio of tokens, since it weighs or shapes single ones"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
-    engine = engine_choice.chosen(config) if config.policy.kind != "tabular" else "none"
+    engine = engine_choice.engine_of(config) if config.policy.kind != "tabular" else "none"
     if algorithm.by_conversation and engine not in ("none", "transformers"):
         rule = "must be transformers with a ratio of whole conversations, since the loss of tokens"
         raise ConfigError(

@@ -35,7 +35,7 @@ def place_file(run: Path) -> Path:
 def write(run: Path, place: RankAddress) -> None:
     """Write `place`, readable by the owner only. Raises StorageError."""
     file = place_file(run)
-    with atomic.storage(file):
+    with atomic.storage_errors(file):
         file.parent.mkdir(mode=0o700, exist_ok=True)
         atomic.write_bytes(file, json.dumps(asdict(place)).encode(), mode=0o600)
 

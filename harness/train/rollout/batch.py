@@ -28,7 +28,7 @@ from harness.train.rollout.conversation import (
 )
 from harness.train.rollout.curriculum import CurriculumState, GroupTask, group_tasks
 from harness.train.rollout.rewards import compute_rewards
-from harness.utils.pending import Pending, gathered, then
+from harness.utils.pending import Pending, gather, then
 
 ROLLOUT_STREAM, PERMUTATION_STREAM, REMEDY_STREAM, REFINEMENT_STREAM = 1, 2, 3, 4
 """Random streams within a step. Each is keyed by seed and step, so no step depends on another's."""
@@ -219,7 +219,7 @@ class MixedSimulator:
                     answers[i] = _owned(number, turn)
             return answers
 
-        return then(gathered(asked), joined)
+        return then(gather(asked), joined)
 
 
 def _owned(number: int, turn: UserTurn) -> UserTurn:

@@ -21,7 +21,7 @@ from harness.simulator.protocol import (
     UserTurn,
     ask,
 )
-from harness.utils.pending import Awaited, Pending, first_ready, ready
+from harness.utils.pending import AwaitableResult, Pending, first_ready, ready
 from harness.utils.record import record
 
 
@@ -205,7 +205,7 @@ class _Wave:
         """Reply in each live conversation."""
         current = [self._current[i] for i in self.live]
         replies = begin_reply(self._speaker, self.live, [turn.text for turn in current])
-        if isinstance(replies, Awaited):
+        if isinstance(replies, AwaitableResult):
             return _Step(replies, partial(self._ask, simulator, current))
         return self._ask(simulator, current, replies())
 

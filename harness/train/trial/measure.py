@@ -154,7 +154,7 @@ def _gap(
     woken = WallClockMeter().over(lambda: _awake(engine))
     again = rollout(config, models, engine, few)
     return EngineGap(
-        engine=engine_choice.chosen(config),
+        engine=engine_choice.engine_of(config),
         sleeps=bool(getattr(engine, "sleeps", False)),
         before=_apart(before, _drawn(trajectories[:COMPARED])),
         after=_apart(_logp(config, models, again), _drawn(again)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.fit import Wanted, fit
+from harness.cli.fit import FitOptions, fit
 from harness.errors import ConfigError
 from harness.law.compare.claims import DEFAULT_MARGINS, parse_margins
 from harness.testing import run_folders, synthetic
@@ -45,7 +45,7 @@ def test_a_quantity_named_twice_is_not_guessed_at() -> None:
 def test_a_bad_margin_ends_before_the_analysis(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    wanted = Wanted((tmp_path,), tmp_path / "out", None, None, "none", False, None, ("b=1",))
+    wanted = FitOptions((tmp_path,), tmp_path / "out", None, None, "none", False, None, ("b=1",))
     with pytest.raises(ConfigError, match=r"^--margin: "):
         fit(wanted, as_json=True, explain=False)
     assert capsys.readouterr().out == ""
@@ -60,7 +60,7 @@ def test_the_margin_reaches_the_contrasts(
             rows = synthetic.rows(synthetic.lawful(seed, 40, synthetic.LOW))
             run_folders.write_run(tmp_path / f"{level}{seed}", rows, seed=seed, level=level)
     out = tmp_path / "out"
-    wanted = Wanted((tmp_path,), out, None, None, "none", False, None, ("onset=0.25",))
+    wanted = FitOptions((tmp_path,), out, None, None, "none", False, None, ("onset=0.25",))
     assert fit(wanted, as_json=True, explain=False) == 0
     found = json.loads(capsys.readouterr().out)
     margins = {c["quantity"]: c["margin"] for g in found["groups"] for c in g["contrasts"]}

@@ -11,10 +11,10 @@ from harness.law.compare import crossed, link_tests, links
 from harness.law.compare.links import Observed
 from harness.law.compare.worst_case import UNBOUNDED
 from harness.law.results import Floats
-from harness.records.study_file import Crossed, Link
+from harness.records.study_file import FactorialTable, Link
 from tests.present import present
 
-TABLE = Crossed(
+TABLE = FactorialTable(
     "algorithm", "prior", tuple(tuple(f"a{i}_p{j}" for j in range(3)) for i in range(4))
 )
 MORE = Link("more", "final_reward", "prior", "algorithm", "more", 0.0025, crossed=TABLE)

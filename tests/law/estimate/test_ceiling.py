@@ -72,7 +72,7 @@ def test_a_declared_range_bounds_it_and_leaves_out_what_lies_beyond(tmp_path: Pa
 @pytest.mark.parametrize("words", ["1", "1,0", "0,x", "0,nan", "0,1,2", "", "0,inf"])
 def test_a_range_is_two_numbers(words: str, tmp_path: Path) -> None:
     run_folders.write_rows(tmp_path, synthetic.lawful_rows())
-    wanted = fit.Wanted((tmp_path,), None, None, None, "none", False, reward_range=words)
+    wanted = fit.FitOptions((tmp_path,), None, None, None, "none", False, reward_range=words)
     rule = "--reward-range: must be the lowest and the highest value that R can take, such as 0,1"
     with pytest.raises(ConfigError, match=f"^{rule}, got {words!r}$"):
         fit.fit(wanted, as_json=True, explain=False)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cli.fit import Wanted, fit
+from harness.cli.fit import FitOptions, fit
 from harness.errors import ConfigError
 from harness.law.analysis import analyse
 from harness.law.estimate.forecast import forecast, highest, log_linear
@@ -195,7 +195,9 @@ def test_a_forecast_is_in_the_json_of_a_run_only_if_asked_for(tmp_path: Path) ->
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 36.0, float("nan"), float("inf")])
 def test_a_share_that_is_none_is_refused(tmp_path: Path, share: float) -> None:
-    wanted = Wanted((tmp_path,), None, None, None, "none", pool_unlike=False, forecast_from=share)
+    wanted = FitOptions(
+        (tmp_path,), None, None, None, "none", pool_unlike=False, forecast_from=share
+    )
     rule = r"^--forecast-from: must be a share of each run, above 0 and below 1, got "
     with pytest.raises(ConfigError, match=rule) as refused:
         fit(wanted, as_json=True, explain=False)

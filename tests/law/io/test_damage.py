@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.cli.fit import Wanted, fit
+from harness.cli.fit import FitOptions, fit
 from harness.law import law_json
 from harness.law.analysis import analyse
 from harness.law.io import fast_reading, reading
@@ -215,7 +215,7 @@ def test_the_first_few_rows_left_out_are_named_on_stderr(
 ) -> None:
     nan = b'{"step": 9, "entropy": NaN, "reward": 0.5}'
     (tmp_path / "metrics.jsonl").write_bytes(of_lines([nan] * 5 + LINES) + b'{"step": 81, "en')
-    wanted = Wanted((tmp_path,), tmp_path / "law", None, None, "none", pool_unlike=False)
+    wanted = FitOptions((tmp_path,), tmp_path / "law", None, None, "none", pool_unlike=False)
     assert fit(wanted, as_json=True, explain=False) == 0
     shown = capsys.readouterr()
     file = tmp_path / "metrics.jsonl"

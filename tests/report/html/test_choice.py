@@ -9,18 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.records.saved_conversations import Conversation, Turn
+from harness.records.saved_conversations import SavedConversation, SavedTurn
 from harness.report.html import choice, talks
 from harness.report.html.choice import AFTER, BEFORE, BEST, FIRST, LAST, MIDDLE, WORST, Chosen
 
 
 def talk(
     sample: int, reward: float | None, level: str = "hard", ended: str = "cap", emotion: int = 50
-) -> Conversation:
-    turns = (Turn(0, "user", "Hello.", emotion=40), Turn(1, "user", "Bye.", emotion=emotion))
-    last = Turn(2, "user", "", emotion=emotion, ended=ended)
+) -> SavedConversation:
+    turns = (
+        SavedTurn(0, "user", "Hello.", emotion=40),
+        SavedTurn(1, "user", "Bye.", emotion=emotion),
+    )
+    last = SavedTurn(2, "user", "", emotion=emotion, ended=ended)
     who = (None,) * 6
-    return Conversation(1, 0, sample, level, *who, reward, (*turns, last))
+    return SavedConversation(1, 0, sample, level, *who, reward, (*turns, last))
 
 
 def ranks(rewards: Sequence[float | None]) -> dict[str, float | None]:
@@ -69,8 +72,8 @@ def test_no_conversation_is_taken_twice_and_the_extremes_are_extreme(
     made = [talk(n, r, emotion=50) for n, r in enumerate(rewards)]
     chosen = list(choice.of_step(made, (LAST,)))
     assert len({one.conversation.sample for one in chosen}) == len(chosen) <= 3
-    scores = [one.earned for one in made]
-    by_rank = {one.rank: one.conversation.earned for one in chosen}
+    scores = [one.score for one in made]
+    by_rank = {one.rank: one.conversation.score for one in chosen}
     assert by_rank.get(WORST, by_rank[MIDDLE]) == min(s for s in scores if s is not None)
     assert by_rank.get(BEST, by_rank[MIDDLE]) == max(s for s in scores if s is not None)
 
@@ -111,9 +114,9 @@ def test_a_folder_without_conversations_has_none(tmp_path: Path) -> None:
 
 def test_who_leaves_is_told_with_what_the_reply_did_before() -> None:
     turns = (
-        Turn(0, "user", "Hello.", emotion=40),
-        Turn(1, "user", "Bye.", emotion=0, change=-10, ended="left"),
+        SavedTurn(0, "user", "Hello.", emotion=40),
+        SavedTurn(1, "user", "Bye.", emotion=0, change=-10, ended="left"),
     )
-    left = Conversation(1, 0, 0, "hard", *(None,) * 6, 0.0, turns)
+    left = SavedConversation(1, 0, 0, "hard", *(None,) * 6, 0.0, turns)
     shown = talks.view(Chosen(left, (FIRST,), WORST), "0-hard", "hard", 1, 2.0)
     assert shown.turns[1].facts[0] == "emotion 0 (-10, then left)"

@@ -8,25 +8,25 @@ from typing import Any
 
 import pytest
 
-from harness.probes.over_users import NOT_MEASURED, Estimate
-from harness.probes.results import Probed, Reading
+from harness.probes.over_users import NOT_MEASURED, ProbeEstimate
+from harness.probes.results import ProbeReading, ProbeResult
 from harness.report.html import probes
 from harness.report.html.folders import RunPlace
 from harness.testing import run_folders, synthetic
 from tests.report.html.made_runs import PLANTED, Page, reported
 
 
-def reading(step: int, change: Estimate = NOT_MEASURED, text: str = "error") -> Reading:
-    estimate = Estimate(40.0 + step, 30.0, 60.0)
-    return Reading("hard", text, "sad", "%", step, estimate, change, published=11.9)
+def reading(step: int, change: ProbeEstimate = NOT_MEASURED, text: str = "error") -> ProbeReading:
+    estimate = ProbeEstimate(40.0 + step, 30.0, 60.0)
+    return ProbeReading("hard", text, "sad", "%", step, estimate, change, published=11.9)
 
 
 def answer(text: str = "error") -> Any:
-    probed = Probed(
+    probed = ProbeResult(
         probe="reliability", asks="Is it true?", run="one", against="start",
         reference=(reading(0, text=text),), steps=(4, 7), users=64, repeats=4, conversations=0,
-        readings=(reading(4, Estimate(1.0, -1.0, 3.0), text),
-                  reading(7, Estimate(6.0, 2.0, 10.0), text)),
+        readings=(reading(4, ProbeEstimate(1.0, -1.0, 3.0), text),
+                  reading(7, ProbeEstimate(6.0, 2.0, 10.0), text)),
         not_measured=(text,), verdict=f"warmer, and more often wrong: {text}",
     )  # fmt: skip
     return probed.to_json()

@@ -1,7 +1,7 @@
 """Simulate studies to find how often the rule decides a difference.
 
 A simulated study draws a value for each run around the level's mean, with a variance that is
-compatible with the pilot, and applies `task.Rule`. If runs are unweighted, all studies are
+compatible with the pilot, and applies `task.DecisionRule`. If runs are unweighted, all studies are
 evaluated at once.
 """
 
@@ -17,9 +17,9 @@ from scipy import stats
 
 from harness.law.results import Floats, Interval
 from harness.planning import at_once
-from harness.planning.power import FEWEST, MOST, Drawn
+from harness.planning.power import FEWEST, MOST, PairDraws
 from harness.planning.spread import DRAWS
-from harness.planning.task import Rule
+from harness.planning.task import DecisionRule
 
 STREAM = 20_261_123
 """Seed of the simulation, fixed so that the same pilot gives the same plan."""
@@ -42,13 +42,17 @@ class Power:
     high: float
 
 
-class MadeStudies:
+class SimulatedStudies:
     """Simulated studies that use the same random numbers in every design (common random numbers),
     so that designs are compared without additional noise.
     """
 
     def __init__(
-        self, rule: Rule, levels: int, errors: Sequence[Floats] = (), studies: int | None = None
+        self,
+        rule: DecisionRule,
+        levels: int,
+        errors: Sequence[Floats] = (),
+        studies: int | None = None,
     ) -> None:
         self.rule = rule
         self.units = len(rule.pairs) if rule.paired else levels
@@ -68,7 +72,7 @@ class MadeStudies:
         """Uniform draws, one per run: they select the runs with the quantity, and their errors."""
         return np.random.default_rng([STREAM, 2]).random((self.studies, self.units, MOST))
 
-    def power(self, pair: Drawn, seeds: int) -> Power:
+    def power(self, pair: PairDraws, seeds: int) -> Power:
         """Return the power with `seeds` seeds per level."""
         if self._counts_alike:
             decided = int(self._all_decided(pair, seeds).sum())
@@ -82,15 +86,15 @@ class MadeStudies:
         """Whether runs are unweighted, so that all studies can be evaluated at once."""
         return not len(self.errors)
 
-    def _all_decided(self, pair: Drawn, seeds: int) -> NDArray[np.bool_]:
+    def _all_decided(self, pair: PairDraws, seeds: int) -> NDArray[np.bool_]:
         """Return `_decided` of all studies, shape (studies,)."""
         drawn = SHUFFLE * np.arange(self.studies) % DRAWS
         spread = np.sqrt(np.stack([of[drawn] for of in pair.variances], axis=1))
         values = self._means(pair)[None, :, None] + spread[:, :, None] * self.normal[:, :, :seeds]
-        counts = self.uniform[:, :, :seeds] < np.array(pair.telling)[None, :, None]
-        return at_once.decided(self.rule, at_once.groups(values, counts), pair.at)
+        counts = self.uniform[:, :, :seeds] < np.array(pair.known_shares)[None, :, None]
+        return at_once.is_decided(self.rule, at_once.group_moments(values, counts), pair.at)
 
-    def _means(self, pair: Drawn) -> Floats:
+    def _means(self, pair: PairDraws) -> Floats:
         """Return the true mean of each level, or of the differences of each pair.
 
         The pair at hand differs by its difference. Other levels are in its middle, the least
@@ -104,7 +108,7 @@ class MadeStudies:
             means[[later, baseline]] = pair.difference / 2, -pair.difference / 2
         return means
 
-    def _decided(self, pair: Drawn, seeds: int, number: int) -> bool:
+    def _decided(self, pair: PairDraws, seeds: int, number: int) -> bool:
         later, baseline = self.rule.pairs[pair.at]
         if self.rule.paired:
             gaps = self._values(pair, seeds, number, pair.at, pair.difference)
@@ -117,13 +121,13 @@ class MadeStudies:
         return self.rule.decided(runs, pair.at) == 1
 
     def _values(
-        self, pair: Drawn, seeds: int, number: int, place: int, mean: float
+        self, pair: PairDraws, seeds: int, number: int, place: int, mean: float
     ) -> list[Interval]:
         variances = pair.variances[place]
         spread = float(variances[SHUFFLE * number % DRAWS]) ** 0.5
         values = mean + spread * self.normal[number, place, :seeds]
-        if pair.telling[place] < 1:
-            values = values[self.uniform[number, place, :seeds] < pair.telling[place]]
+        if pair.known_shares[place] < 1:
+            values = values[self.uniform[number, place, :seeds] < pair.known_shares[place]]
         if not len(self.errors):
             return [Interval(float(v), -np.inf, np.inf) for v in values]
         own = self.errors[place]
@@ -135,7 +139,9 @@ class MadeStudies:
             for v, half in zip(values, halves, strict=True)
         ]
 
-    def settled(self, pair: Drawn, start: int, wanted: float) -> tuple[int | None, Power]:
+    def smallest_seeds(
+        self, pair: PairDraws, start: int, wanted: float
+    ) -> tuple[int | None, Power]:
         """Return the smallest number of seeds with power `wanted`, and their power.
 
         The search begins at `start`, the result of the closed form. The number is None beyond MOST.

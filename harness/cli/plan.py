@@ -78,7 +78,7 @@ def _write(found: Answer, out: Path, pictures: Sequence[str]) -> None:
     seeds = found.planned.design.seeds
     write.write_plan(
         found.to_json(),
-        power.Shown(title, found.effect.unit, tuple(curves), seeds, found.wanted),
+        power.PowerPlot(title, found.effect.unit, tuple(curves), seeds, found.wanted),
         out,
         {} if found.study is None else {study_file.FILE: found.study},
         pictures,

@@ -21,9 +21,9 @@ import numpy as np
 from harness.errors import DataError
 from harness.law import one_run
 from harness.law.io import clean, columns, identity, reading
-from harness.law.io.columns import Choice
-from harness.law.io.discover import Found
-from harness.law.io.identity import Identity
+from harness.law.io.columns import ColumnOptions
+from harness.law.io.discover import DiscoveredRun
+from harness.law.io.identity import RunIdentity
 from harness.law.io.table import ReadError
 from harness.law.results import Onset
 from harness.law.settings import setting
@@ -70,7 +70,7 @@ class View:
 class Following:
     """How logs are followed: the columns to read, and what the files do not state."""
 
-    choice: Choice
+    choice: ColumnOptions
     steps: int | None = None
     idle_s: float = 600.0
     """A log of another program counts as ended once it has not grown for so long."""
@@ -127,7 +127,7 @@ def _row(line: bytes) -> tuple[float | None, ...] | None:
 class FollowedLog:
     """A log that is looked at repeatedly."""
 
-    def __init__(self, found: Found, following: Following) -> None:
+    def __init__(self, found: DiscoveredRun, following: Following) -> None:
         self._found, self._following = found, following
         self._view = View(found.run)
         self._rows = _Rows()
@@ -135,7 +135,7 @@ class FollowedLog:
         self._size, self._grew_s = -1, time.monotonic()
         self._fitted_rows = 0
         self._fitting_s, self._looks = 0.0, 0
-        self._who: Identity | None = None
+        self._who: RunIdentity | None = None
 
     def look(self) -> View:
         """The log now; as it was at the last look where that is not yet paid for."""
@@ -155,7 +155,7 @@ class FollowedLog:
             self._who = identity.read(self._found.folder)
         return self._of_run(RunFolder(self._found.folder), self._who)
 
-    def _of_run(self, run: RunFolder, who: Identity) -> View:
+    def _of_run(self, run: RunFolder, who: RunIdentity) -> View:
         """Read the status before the rows, so that all rows of a run that has ended are seen."""
         held, state = holder.holder(run) is not None, run_state.of(run)
         status, reason = state.status, run_state.reason_alone(run.path, state.status, state.reason)
@@ -190,9 +190,9 @@ class FollowedLog:
             return replace(self._view, ended=idle, status="ended" if idle else self._view.status)
         self._size, self._grew_s = size, now
         try:
-            wanted = columns.to_read(following.choice, ())
+            wanted = columns.columns_to_read(following.choice, ())
             table = reading.read(path, wanted, True, following.choice.step)
-            chosen = columns.choose(table, following.choice, False)
+            chosen = columns.choose_columns(table, following.choice, False)
         except ReadError as error:
             return replace(self._view, status="unreadable", reason=error.problem.message)
         cleaned = clean.clean(table, chosen.entropy, chosen.reward, following.choice.reward_range)
@@ -206,14 +206,14 @@ class FollowedLog:
             self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
             uncalibrated=kind, reward_column=chosen.reward,
         )  # fmt: skip
-        return self._judged(view, curve, last, self._unit(False, curve), Identity())
+        return self._judged(view, curve, last, self._unit(False, curve), RunIdentity())
 
     def _unit(self, ours: bool, curve: Curve) -> Unit:
         """Return the range of the reward: as the user states it, of our column, or as observed."""
         bounds = self._following.choice.reward_range or ((0.0, 1.0) if ours else None)
         return Unit.seen(curve) if bounds is None else Unit(bounds[1] - bounds[0], bounds[1])
 
-    def _judged(self, view: View, curve: Curve, step: int, unit: Unit, who: Identity) -> View:
+    def _judged(self, view: View, curve: Curve, step: int, unit: Unit, who: RunIdentity) -> View:
         view = replace(
             view,
             step=step,
@@ -250,7 +250,7 @@ def _rule(run: RunFolder) -> str | None:
     return None
 
 
-def _unmeasured(who: Identity) -> str | None:
+def _unmeasured(who: RunIdentity) -> str | None:
     """Return why the advice was not calibrated for such a run, or None if it was."""
     config: Mapping[str, Any] = who.config or {}
     if setting(config, "policy", "kind") != "tabular":

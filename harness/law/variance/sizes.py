@@ -46,7 +46,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SizePlan:
     """A plan with its half-width and cost."""
 
     target: str
@@ -93,10 +93,10 @@ def half_width(
 
 def cheapest(
     target: str, variances: Mapping[str, float], wanted: float, cost: Cost
-) -> Sizes | None:
+) -> SizePlan | None:
     """Return the plan with the lowest cost; None if no plan reaches the half-width `wanted`."""
     seeds = np.arange(2, MOST_SEEDS + 1, dtype=float)
-    best: Sizes | None = None
+    best: SizePlan | None = None
     for repeats in REPEATS:
         users = _fewest_users(target, variances, wanted, seeds, repeats)
         reached = np.isfinite(users)
@@ -107,11 +107,11 @@ def cheapest(
         at = int(np.argmin(seconds))
         if best is None or seconds[at] < best.seconds:
             half = float(half_width(target, variances, n[at : at + 1], m[at : at + 1], repeats)[0])
-            best = Sizes(target, int(n[at]), int(m[at]), repeats, half, float(seconds[at]))
+            best = SizePlan(target, int(n[at]), int(m[at]), repeats, half, float(seconds[at]))
     return best
 
 
-def with_doubt(plan: Sizes, draws: Mapping[str, Floats]) -> Sizes:
+def with_upper_half_width(plan: SizePlan, draws: Mapping[str, Floats]) -> SizePlan:
     """Return the plan with `most` filled in. `draws`: component -> draws, all of equal number."""
     sizes = np.array([plan.seeds], float), np.array([plan.users], float)
     each = half_width(plan.target, draws, *sizes, plan.repeats)

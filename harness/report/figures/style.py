@@ -111,7 +111,7 @@ def current() -> Style:
 
 
 @contextlib.contextmanager
-def styled(style: Style = SCREEN) -> Iterator[None]:
+def use_style(style: Style = SCREEN) -> Iterator[None]:
     """Activate the style on top of matplotlib's defaults, ignoring the user's own settings."""
     from harness.report.figures.matplotlib_loader import mpl
 

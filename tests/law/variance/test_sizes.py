@@ -68,8 +68,10 @@ def test_what_is_out_of_reach_has_no_plan() -> None:
 def test_the_doubt_of_a_plan_is_that_of_its_components() -> None:
     plan = sizes.cheapest(MEAN, VARIANCES, 0.05, COST)
     assert plan is not None
-    exact = sizes.with_doubt(plan, {n: np.full(100, v) for n, v in VARIANCES.items()})
+    exact = sizes.with_upper_half_width(plan, {n: np.full(100, v) for n, v in VARIANCES.items()})
     assert exact.most == pytest.approx(plan.half_width)
-    wide = sizes.with_doubt(plan, {n: np.linspace(0, 4 * v, 100) for n, v in VARIANCES.items()})
+    wide = sizes.with_upper_half_width(
+        plan, {n: np.linspace(0, 4 * v, 100) for n, v in VARIANCES.items()}
+    )
     assert wide.most is not None
     assert wide.most > 1.5 * plan.half_width

@@ -120,7 +120,7 @@ def analyse(
 def analyse_with_members(
     paths: Sequence[Path], choice: ColumnOptions, pool: Executor | None = None
 ) -> tuple[Analysis, tuple[Member, ...]]:
-    """Return the results of `analyse` with its defaults and of `members`, reading runs once."""
+    """Return the results of `analyse` with its defaults and of `load_members`; read runs once."""
     counting = _MeanOptions(False, False)
     read = _read(paths, choice, counting, pool)
     return _compare(read, counting, DEFAULT_MARGINS, None), _finished(read)
@@ -151,7 +151,7 @@ def load_members(paths: Sequence[Path], pool: Executor | None = None) -> tuple[M
 def load_members_and_reasons(
     paths: Sequence[Path], pool: Executor | None = None
 ) -> tuple[tuple[Member, ...], dict[str, str]]:
-    """Return `members`, and run -> reason for each of the runs that is not one."""
+    """Return the members, and run -> reason for each of the runs that is not one."""
     read = _read(paths, ColumnOptions(None, None, None), _MeanOptions(False, False), pool)
     counted = _finished(read)
     inside = {member.result.run for member in counted}

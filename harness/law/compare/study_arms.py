@@ -106,7 +106,8 @@ def assign_runs(
 ) -> ArmRuns:
     """Assign runs to the arms of a study.
 
-    `members` are the `finished` runs as read by law.analysis, `diverged` the diverged runs by name.
+    `members` are the runs of `finished_folders` as read by law.analysis, `diverged` the diverged
+    runs by name.
     """
     by_name = {Path(member.result.run).name: member for member in members}
     lost = diverged or {}

@@ -65,7 +65,9 @@ def range_of(
         return SHARES_AND_REWARDS.get(name, UNBOUNDED)
     most = [_most_entropy(member) for member in members]
     of_quantity = replace(basis, probe=quantity.probe or basis.probe)
-    starts = [float(h[0]) for h in (of_quantity.course(m).values for m in members) if len(h)]
+    starts = [
+        float(h[0]) for h in (of_quantity.entropy_series(m).values for m in members) if len(h)
+    ]
     known = [one for one in most if one is not None]
     if not starts or len(known) < len(most):
         return UNBOUNDED

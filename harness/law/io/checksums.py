@@ -57,7 +57,7 @@ def check_quickly(data: bytes) -> str | None:
 
 
 def row_sums(data: bytes) -> RowSums:
-    """Return the sums of complete lines for which `quick` returned ALL, from their checksums."""
+    """Return the sums of complete lines from their checksums, once `check_quickly` returned ALL."""
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).tolist()
     digits = [data[end - len(TAIL) - DIGITS : end - len(TAIL)] for end in ends]
     return RowSums(f"{zlib.crc32(digits[0]):08x}", f"{zlib.crc32(b''.join(digits)):08x}")

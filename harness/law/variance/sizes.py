@@ -38,7 +38,7 @@ class Cost:
     levels: int
     """Levels per evaluation."""
 
-    def of(self, seeds: Floats, users: Floats, repeats: float) -> Floats:
+    def arm_seconds(self, seeds: Floats, users: Floats, repeats: float) -> Floats:
         """Return the cost of an arm in seconds."""
         held = self.evaluations * self.levels * users * repeats
         total: Floats = seeds * (self.training + held * self.conversation)
@@ -103,7 +103,7 @@ def cheapest(
         if not reached.any():
             continue
         n, m = seeds[reached], users[reached]
-        seconds = cost.of(n, m, repeats)
+        seconds = cost.arm_seconds(n, m, repeats)
         at = int(np.argmin(seconds))
         if best is None or seconds[at] < best.seconds:
             half = float(half_width(target, variances, n[at : at + 1], m[at : at + 1], repeats)[0])

@@ -2,7 +2,7 @@
 
 Matplotlib is loaded by the first function here that draws, so that choosing what to draw does not
 wait for it. Only figure objects are used, no global plotting state; settings hold only inside
-`styled`. Text is drawn literally, never parsed as a formula.
+`use_style`. Text is drawn literally, never parsed as a formula.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[Demo
 
 
 def draw(shown: Sequence[DemoPanel]) -> Drawing:
-    """Draw one column per run, H above R, all on the same scales. Call it inside `styled`."""
+    """Draw one column per run, H above R, all on the same scales. Call it inside `use_style`."""
     from harness.report.figures.matplotlib_loader import FigureCanvasAgg
     from harness.report.figures.notebook_figure import NotebookFigure
 

@@ -1,7 +1,7 @@
 """The two styles of figures: for a screen, with findings as titles; for a paper, at its width.
 
-A style is active inside `styled`, like matplotlib's own settings, so that it need not be passed to
-figures.
+A style is active inside `use_style`, like matplotlib's own settings, so that it need not be
+passed to figures.
 """
 
 from __future__ import annotations

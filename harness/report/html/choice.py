@@ -63,7 +63,7 @@ class RunConversations:
 
 
 def choose_in_process(question: tuple[Path, float | None]) -> RunConversations:
-    """Call `of_run` with one argument, for a process pool."""
+    """Call `choose_conversations` with one argument, for a process pool."""
     return choose_conversations(*question)
 
 

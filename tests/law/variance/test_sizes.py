@@ -33,7 +33,9 @@ def test_no_other_plan_costs_less(target: str) -> None:
     assert plan.half_width <= 0.08
     seeds, users = (axis.ravel() for axis in np.meshgrid(np.arange(2.0, 30), np.arange(2.0, 120)))
     costs = [
-        COST.of(seeds, users, k)[sizes.half_width(target, VARIANCES, seeds, users, k) <= 0.08]
+        COST.arm_seconds(seeds, users, k)[
+            sizes.half_width(target, VARIANCES, seeds, users, k) <= 0.08
+        ]
         for k in sizes.REPEATS[:4]
     ]
     assert plan.seconds == pytest.approx(min(np.concatenate(costs)))

@@ -29,7 +29,7 @@ from scipy import optimize
 from harness.law.estimate import identifiability, onset, rivals, spikes
 from harness.law.io import reading
 from harness.law.io.clean import Points
-from harness.law.io.columns import Choice, to_read
+from harness.law.io.columns import ColumnOptions, columns_to_read
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 from harness.testing import synthetic
@@ -92,11 +92,11 @@ def _least(work: Callable[[Any], object], given: Any) -> float:
 
 def _fit_all(points: Sequence[Points]) -> None:
     for one in points:
-        plain = spikes.plain(one)  # glitches are taken out once, as for a run's row
+        plain = spikes.remove_glitches(one)  # glitches are taken out once, as for a run's row
         identifiability.fit(one, plain=plain)
-        course = onset.plain_course(plain.steps, plain.entropy)
+        course = onset.bin_plain_entropy(plain.steps, plain.entropy)
         if course is not None:
-            onset.find(course, plain)
+            onset.find_onset(course, plain)
 
 
 def _rivals(points: Sequence[Points]) -> None:
@@ -106,7 +106,7 @@ def _rivals(points: Sequence[Points]) -> None:
 
 def _read_all(paths: Sequence[Path]) -> None:
     for path in paths:
-        reading.read(path, to_read(Choice(None, None), ()))
+        reading.read(path, columns_to_read(ColumnOptions(None, None), ()))
 
 
 def _loop_s(points: Sequence[Points]) -> float:

@@ -63,9 +63,9 @@ def _percent(values: Sequence[bool]) -> float:
 
 def _onset(log: SyntheticRun) -> tuple[Onset | None, float]:
     """And the width of a bin, steps."""
-    course = onset.course(log.steps, log.entropy)
+    course = onset.bin_entropy(log.steps, log.entropy)
     assert course is not None
-    return onset.find(course, points_of(log)), course.width
+    return onset.find_onset(course, points_of(log)), course.width
 
 
 def _rises(seeds: range) -> Iterator[str]:

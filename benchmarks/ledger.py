@@ -86,11 +86,11 @@ def _run(folder: Path) -> Run | str:
         table = reading.read(RunFolder(folder).metrics, ["step", *names, *COLUMNS])
     except ReadError as unreadable:
         return unreadable.problem.message
-    if damaged := damage.of_rows(table, who):
+    if damaged := damage.row_damage(table, who):
         return damaged
     if not np.isfinite(table.columns["ledger/signal_se"]).any():
         return NO_LEDGER
-    axes = groups.flat(dict(who.full_config))
+    axes = groups.flatten_config(dict(who.full_config))
     axes = {key: axes[key] for key in sorted(axes) if key != NULL_CONTROL}
     there = {name: table.columns.get(f"ledger/{name}", np.zeros(0)) for name in SUMMED}
     sums = {name: float(np.nansum(column)) for name, column in there.items()}
@@ -103,7 +103,7 @@ def arms(runs: Sequence[Run]) -> Arms:
     by_axes: dict[str, list[Run]] = {}
     for run in runs:
         by_axes.setdefault(repr(run.axes), []).append(run)
-    told = groups.telling([some[0].axes for some in by_axes.values()])
+    told = groups.distinguishing_axes([some[0].axes for some in by_axes.values()])
     made: Arms = {}
     for some in by_axes.values():
         name = ", ".join(f"{key}={some[0].axes.get(key)}" for key in told) or "all runs"
@@ -135,7 +135,7 @@ def tables(of: Arms) -> Iterator[str]:
 
 def mean(runs: Sequence[Run], part: str, decimals: int = 3) -> str:
     """Mean over runs ± half its 95% t interval, which one run does not have."""
-    pool = groups.pooled([run.sums[part] for run in runs], 0)
+    pool = groups.mean_over_seeds([run.sums[part] for run in runs], 0)
     half = "" if pool.high is None else f" ± {pool.high - (pool.mean or 0.0):.{decimals}f}"
     return f"{pool.mean:+.{decimals}f}{half}"
 

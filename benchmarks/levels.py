@@ -23,7 +23,7 @@ from benchmarks.levels_made import POOL, Cell, cells
 from harness.law.compare import groups
 from harness.law.population import levels
 from harness.law.population_results import OverSeeds, Population, StepShare
-from harness.law.results import Bounded, Interval
+from harness.law.results import BoundedEstimate, Interval
 from harness.testing.promises import at_least, table
 
 FIRST_SEED = 2_000_000
@@ -41,7 +41,7 @@ class Counted:
     asked: int = 0
     """How often the number was asked for: some levels have none."""
 
-    def count(self, number: Interval | Bounded | None, truth: float) -> None:
+    def count(self, number: Interval | BoundedEstimate | None, truth: float) -> None:
         self.asked += 1
         if number is None:
             return
@@ -70,7 +70,7 @@ def measure(cell: Cell, seeds: int, count: int, seed: int) -> dict[str, Counted]
     for _ in range(count):
         members, truth = cell.draw(rng, seeds)
         (group,) = groups.group(members, pool_unlike=True).groups
-        (described,) = levels.described([group], members)
+        (described,) = levels.add_population([group], members)
         assert described.population is not None
         for name, number, true in _numbers(described.population, truth):
             counted.setdefault(name, Counted()).count(number, true)
@@ -79,10 +79,10 @@ def measure(cell: Cell, seeds: int, count: int, seed: int) -> dict[str, Counted]
 
 def _numbers(
     told: Population, truth: Mapping[str, float]
-) -> Iterator[tuple[str, Interval | Bounded | None, float]]:
+) -> Iterator[tuple[str, Interval | BoundedEstimate | None, float]]:
     """Those of which something is known to be true."""
     onset = told.onset
-    numbers: dict[str, Interval | Bounded | None] = {
+    numbers: dict[str, Interval | BoundedEstimate | None] = {
         "mean a": told.law.a.mean,
         "mean ceiling": told.law.ceiling.mean,
         "sd of a over seeds": told.law.a.between,

@@ -22,7 +22,7 @@ from scipy import stats
 
 from harness.law import analysis
 from harness.law.compare.groups import Member
-from harness.law.result_parts import Unfinished
+from harness.law.result_parts import UnfinishedRun
 from harness.law.results import Interval
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import HIGH, LOW, TRUE_A, TRUE_CEILING, SyntheticRun
@@ -176,7 +176,7 @@ def _diverged(member: Member, step: float) -> Member:
     """The run as it stands if it diverges at the step: an onset after it has not been seen."""
     run = member.result
     seen = run.onset if run.onset is not None and run.onset.step < step else None
-    ended = Unfinished("failed", "diverged", 70, int(step), None)
+    ended = UnfinishedRun("failed", "diverged", 70, int(step), None)
     return replace(
         member,
         result=replace(run, onset=seen, unfinished=ended),
@@ -190,7 +190,7 @@ def runs(
     """Judged runs, in the order of their seeds."""
     for seed in seeds:
         run_folders.write_run(folder / f"{seed:09d}", synthetic.rows(made(seed)), seed=seed)
-    return analysis.members([folder])
+    return analysis.load_members([folder])
 
 
 def cells(folder: Path, first: int) -> Iterator[tuple[str, Cell]]:

@@ -114,7 +114,7 @@ def slope(path: str, scatter: str, n: int, runs: int) -> Slope:
         n,
         100 * float(np.mean([i.low <= misfits.A <= i.high for i in a])),
         100 * float(np.mean([i.low > 0 for i in a])),
-        100 * float(np.mean([identifiability.identified(fitted).a for fitted in fits])),
+        100 * float(np.mean([identifiability.judge_identifiability(fitted).a for fitted in fits])),
         float(np.median([(i.high - i.low) / 2 for i in a])),
     )
 
@@ -139,7 +139,7 @@ def ceiling_of(path: misfits.Path, form: str, n: int, runs: int) -> Ceiling:
     for seed in range(FIRST_SEED, FIRST_SEED + runs):
         log = misfits.make(seed, n, path, reward, USUAL)
         fitted = identifiability.fit(cells.points_of(log))
-        found = ceiling.over_forms(fitted, rivals.compare(fitted.points), None)
+        found = ceiling.average_over_forms(fitted, rivals.compare(fitted.points), None)
         if found is not None and fitted.spread is not None:
             averaged.append(Interval(found.value, found.low, found.high))
             own.append(fitted.spread.ceiling)

@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.study_verdicts import head, row
 from harness.law.compare import claims, link_tests, links
-from harness.law.compare.link_tests import Asked, Evidence, Tested
+from harness.law.compare.link_tests import LinkTestAtLook, LinkTestResult, VerdictPValues
 from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
 from harness.law.compare.random_effects import Estimate
 from harness.law.estimate import numbers
@@ -33,23 +33,23 @@ def estimate(interval: Mapping[str, Any], pairs: int) -> Estimate:
     return Estimate(interval["difference"], error, pairs - 1)
 
 
-def tested(link: Link) -> Tested | None:
-    found = link_tests.paired(list(link["by_seed"].values()))
+def tested(link: Link) -> LinkTestResult | None:
+    found = link_tests.paired_estimate(list(link["by_seed"].values()))
     if found is None:
         return None
     plain = estimate(link["plain"], link["pairs"]) if link["net_of_null"] else found
     sign = link_tests.SIGNS[link["direction"]]
-    p = link_tests.evidence((found, plain), sign, link["margin"])
-    return Tested(found, plain, p, p, None, None)
+    p = link_tests.verdict_p_values((found, plain), sign, link["margin"])
+    return LinkTestResult(found, plain, p, p, None, None)
 
 
 def words(of: Sequence[Link], deciding: bool) -> Words:
     tests = [(link, tested(link)) for link in of]
-    asked = [(link, Asked(test, 1.0, 1.0)) for link, test in tests if test is not None]
-    adjusted = link_tests.adjusted([one for _, one in asked], deciding)
+    asked = [(link, LinkTestAtLook(test, 1.0, 1.0)) for link, test in tests if test is not None]
+    adjusted = link_tests.adjust_p([one for _, one in asked], deciding)
     found = {link["name"]: (UNDECIDED, str(link["why"])) for link in of}
     for (link, _), p in zip(asked, adjusted, strict=True):
-        word = links.word_of(p)
+        word = links.verdict_of(p)
         if word in (CONTRADICTED, NO_EFFECT) and not learnt(link):
             found[link["name"]] = (UNDECIDED, "nothing was learnt")
         else:
@@ -65,7 +65,7 @@ def learnt(link: Link) -> bool:
     return any(arm["mean"] >= link["margin"] and arm["low"] > 0 for arm in arms)
 
 
-def told(word: str, p: Evidence) -> str:
+def told(word: str, p: VerdictPValues) -> str:
     """The p of the word and, of no effect, that of the opposite."""
     if word == NO_EFFECT:
         return f"p {claims.p_text(p.no_effect)}; of the opposite {claims.p_text(p.contradicted)}"

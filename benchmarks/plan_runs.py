@@ -54,7 +54,7 @@ def _of_law(known: Sequence[Member], rng: Generator, seeds: int) -> Tried:
     levels = [TrueLevel(ceiling, SPREAD) for ceiling in CEILINGS]
     members = sweeps.sweep(known, rng, levels, seeds)
     names = [[f"level {place}/{seed}" for seed in range(1, seeds + 1)] for place in (0, 1)]
-    configs = [groups.flat(dict(m.identity.full_config or {})) for m in members[::seeds]]
+    configs = [groups.flatten_config(dict(m.identity.full_config or {})) for m in members[::seeds]]
     told = reading.of_members("made", members, names, configs)
     asked = asked_of(Truth(effect, (SPREAD, SPREAD)))
     task = task_of(PlanRequest((), effect, None, WANTED), asked, told)
@@ -79,7 +79,9 @@ def real(paths: Sequence[Path], plans: int, first: int) -> None:
     print("| pair | difference planned for | seeds there | plans | planned: median [10%, 90%] "
           "| more than were left, % | decided, % |")  # fmt: skip
     print(f"|{'---|' * 7}")
-    members = [m for path in paths for m in analysis.members([path]) if not m.identity.null_control]
+    members = [
+        m for path in paths for m in analysis.load_members([path]) if not m.identity.null_control
+    ]
     members = list({(_key(m), m.identity.seed): m for m in members}.values())
     for quantity in ("gain", "ceiling"):
         for one, other in _pairs(members):
@@ -87,7 +89,9 @@ def real(paths: Sequence[Path], plans: int, first: int) -> None:
 
 
 def _key(member: Member) -> str:
-    return json.dumps(groups.flat(dict(member.identity.full_config or {})), sort_keys=True)
+    return json.dumps(
+        groups.flatten_config(dict(member.identity.full_config or {})), sort_keys=True
+    )
 
 
 def _pairs(members: Sequence[Member]) -> Iterator[tuple[list[Member], list[Member]]]:
@@ -97,7 +101,9 @@ def _pairs(members: Sequence[Member]) -> Iterator[tuple[list[Member], list[Membe
     every = [of for of in by_config.values() if len(of) > 2 * PILOT_SEEDS + 1]
     for at, one in enumerate(every):
         for other in every[at + 1 :]:
-            configs = [groups.flat(dict(of[0].identity.full_config or {})) for of in (one, other)]
+            configs = [
+                groups.flatten_config(dict(of[0].identity.full_config or {})) for of in (one, other)
+            ]
             apart = {key.split(".")[0] for key in reading.differing_keys(*configs)}
             if len(apart) == 1:
                 yield one, other
@@ -140,16 +146,16 @@ def _real(
 
 
 def _told(member: Member, both: tuple[Member, Member]) -> str:
-    flat = [groups.flat(dict(m.identity.full_config or {})) for m in both]
+    flat = [groups.flatten_config(dict(m.identity.full_config or {})) for m in both]
     apart = [key for key in reading.differing_keys(*flat) if "." not in key]
-    own = groups.flat(dict(member.identity.full_config or {}))
+    own = groups.flatten_config(dict(member.identity.full_config or {}))
     level = "" if "difficulty" in apart else f"{own['difficulty']}, "
     return level + ", ".join(str(own[key]) for key in apart)
 
 
 def _contrast(members: Sequence[Member], quantity: str) -> Any:
     found = groups.group(members, pool_unlike=True).groups
-    every = contrasts.contrasted(found, members, DEFAULT_MARGINS, pool_unlike=True)
+    every = contrasts.add_contrasts(found, members, DEFAULT_MARGINS, pool_unlike=True)
     named = [c for group in every for c in group.contrasts if c.quantity == quantity]
     return named[0] if named else None
 
@@ -157,7 +163,7 @@ def _contrast(members: Sequence[Member], quantity: str) -> Any:
 def _planned_of(parts: Sequence[Sequence[Member]], effect: TargetEffect) -> int | None:
     members = [m for part in parts for m in part]
     names = [[m.result.run for m in part] for part in parts]
-    configs = [groups.flat(dict(part[0].identity.full_config or {})) for part in parts]
+    configs = [groups.flatten_config(dict(part[0].identity.full_config or {})) for part in parts]
     told = reading.of_members("real", members, names, configs)
     typed = frozenset({settings.STEPS, settings.USERS})  # the other seeds were run at this size
     asked = replace(asked_of(Truth(effect, (0.0, 0.0))), typed=typed)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from benchmarks.planted_truth import RIGHT, WRONG, Row, World
 from harness.law.compare import links, looks, study_verdict
-from harness.law.compare.links import UNDECIDED, Observed
+from harness.law.compare.links import UNDECIDED, LinkObservations
 from harness.records.study_file import Link
 
 FACTOR = 2.0
@@ -118,7 +118,7 @@ def _said(rows: Sequence[Row], seeds: Sequence[str], before: Sequence[Sequence[s
             link["name"], link["quantity"], "arm", "other", link["direction"], link["margin"]
         )
         observed.append(
-            Observed(
+            LinkObservations(
                 stated,
                 {int(seed): plain[seed] for seed in seeds if seed in plain},
                 {int(seed): net[seed] for seed in seeds if seed in net},
@@ -126,7 +126,7 @@ def _said(rows: Sequence[Row], seeds: Sequence[str], before: Sequence[Sequence[s
         )
     names = [one.link.name for one in observed]
     earlier = {name: [frozenset(pairs)] for name, pairs in zip(names, before, strict=True)}
-    return study_verdict.verdict(links.judge(observed, names, earlier), names)
+    return study_verdict.verdict(links.judge_links(observed, names, earlier), names)
 
 
 def _values(rows: Sequence[Row], at: int, of: str) -> Mapping[str, float]:

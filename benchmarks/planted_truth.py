@@ -12,7 +12,7 @@ import numpy as np
 import yaml
 
 from harness.law.compare.links import UNDECIDED
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.study_outcome import StudyOutcome
 
 HERE = Path(__file__).with_name("worlds")
 Row = Mapping[str, Any]
@@ -61,7 +61,7 @@ def worlds(names: Sequence[str] = ()) -> list[World]:
     return [by_name[name] for name in names] if names else every
 
 
-def row(outcome: Outcome) -> dict[str, Any]:
+def row(outcome: StudyOutcome) -> dict[str, Any]:
     """What is kept of a study."""
     links = [
         {

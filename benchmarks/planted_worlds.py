@@ -31,7 +31,7 @@ from benchmarks.planted_truth import World
 from harness.cli import study as command
 from harness.execution import ledger
 from harness.execution import sweep as sweeps
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.records import holder
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import StudyRecord
@@ -51,8 +51,8 @@ CALIBRATED = 900_000
 class Asked:
     """A study of one world, judged by all of its pairs and by the first of them."""
 
-    whole: Outcome
-    early: Outcome | None
+    whole: StudyOutcome
+    early: StudyOutcome | None
 
 
 def ask(name: str, seeds: range, root: Path, first: int | None = None) -> Asked:
@@ -72,7 +72,7 @@ def _planned(name: str, seeds: range) -> PlannedStudy:
     return arms.plan(name, file.read(name), [seed], implied=())  # as the rows that are kept
 
 
-def _judged(planned: PlannedStudy, root: Path, record: StudyRecord) -> Outcome:
+def _judged(planned: PlannedStudy, root: Path, record: StudyRecord) -> StudyOutcome:
     """As `harness study` judges it, by the seeds of `planned` alone."""
     seeds = {str(seed) for seed in planned.stated.seeds}
     mine = {

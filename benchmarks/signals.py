@@ -57,12 +57,12 @@ def reward_left(seed: int, n: int, noise: Noise) -> tuple[Interval | None, float
     assert log.onset is not None
     h = np.exp(np.array(-0.8 * (log.onset - 1) / n))
     truth = synthetic.TRUE_CEILING - float(synthetic.law(h))
-    points, course = _points(log), onset.course(log.steps, log.entropy)
-    knot = onset.find(course, points) if course is not None else None
+    points, course = _points(log), onset.bin_entropy(log.steps, log.entropy)
+    knot = onset.find_onset(course, points) if course is not None else None
     law = identifiability.fit(points.where(points.steps < knot.step)) if knot is not None else None
     if law is None or law.spread is None:
         return None, truth
-    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law).ceiling)
+    ceiling = Ceiling(law.spread.ceiling, identifiability.judge_identifiability(law).ceiling)
     about = signals.at_onset(knot, points, ceiling, {})
     left = about.reward_left if about else None
     if left is None or left.low is None or left.high is None:

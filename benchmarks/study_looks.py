@@ -67,8 +67,10 @@ def in_sequence(pairs: int) -> float:
 
 RULES: Mapping[str, Rule] = {
     "all at each": with_level(lambda sizes: ALPHA),
-    "shared": with_level(lambda sizes: looks.level(tuple(sizes), ALPHA)),
-    f"most_seeds {MOST}": with_level(lambda sizes: looks.level(tuple(sizes), ALPHA, MOST)),
+    "shared": with_level(lambda sizes: looks.one_sided_level(tuple(sizes), ALPHA)),
+    f"most_seeds {MOST}": with_level(
+        lambda sizes: looks.one_sided_level(tuple(sizes), ALPHA, MOST)
+    ),
     "confidence sequence": lambda sizes: in_sequence(sizes[-1]),
 }
 WIDE = 2.4

@@ -24,7 +24,7 @@ from numpy.random import Generator
 from scipy import stats
 
 from harness.law.compare import links, study_verdict
-from harness.law.compare.links import UNDECIDED, VERDICTS, Earlier, Observed
+from harness.law.compare.links import UNDECIDED, VERDICTS, Earlier, LinkObservations
 from harness.law.results import Floats
 from harness.records.study_file import Link
 
@@ -92,7 +92,7 @@ def judged(
     """Judge a study whose links all decide; `earlier`: the looks before."""
     names = [f"link {number}" for number in range(len(rows))]
     observed = [
-        Observed(
+        LinkObservations(
             Link(name, "gain", "arm", "other", "more", MARGIN),
             dict(enumerate(row)),
             gains=gains or {},
@@ -100,7 +100,7 @@ def judged(
         for name, row in zip(names, rows, strict=True)
     ]
     before = {name: [pairs for look in earlier for pairs in look[name]] for name in names}
-    judgements = links.judge(observed, names, before, most)
+    judgements = links.judge_links(observed, names, before, most)
     return Study(
         study_verdict.verdict(judgements, names),
         study_verdict.seeds_needed(judgements, names),

@@ -48,7 +48,7 @@ def arms(draws: int) -> None:
             covered = dict.fromkeys(known, 0)
             for n in range(draws):
                 rng = np.random.default_rng([11, n])
-                found = components.crossed(*_arms(rng, count, shape, is_shared))
+                found = components.from_crossed_outcomes(*_arms(rng, count, shape, is_shared))
                 for name, part in found.items():
                     interval = part.interval()
                     covered[name] += interval.low <= known[name] <= interval.high
@@ -78,7 +78,7 @@ def truth(bounded: bool, repeats: int) -> dict[str, float]:
     known = {name: sd**2 for name, sd in SD.items()}
     if bounded:
         large = [outcomes(np.random.default_rng([7, n]), (200, 200, 4), True) for n in range(40)]
-        each = [components.crossed(table) for table in large]
+        each = [components.from_crossed_outcomes(table) for table in large]
         known = {name: float(np.mean([parts[name].value for parts in each])) for name in SD}
     if repeats == 1:
         known[USER] += known.pop(REPEAT)
@@ -94,7 +94,7 @@ def main(half: str, draws: int) -> None:
             planned = 0
             for n in range(draws):
                 rng = np.random.default_rng(FIRST[half] + n)
-                found = components.crossed(outcomes(rng, shape, bounded))
+                found = components.from_crossed_outcomes(outcomes(rng, shape, bounded))
                 for name, part in found.items():
                     interval = part.interval()
                     covered[name] += interval.low <= known[name] <= interval.high
@@ -108,11 +108,15 @@ def main(half: str, draws: int) -> None:
 
 
 def _held(
-    found: dict[str, components.Component], known: dict[str, float], shape: tuple[int, int, int]
+    found: dict[str, components.ComponentDraws],
+    known: dict[str, float],
+    shape: tuple[int, int, int],
 ) -> bool:
     """Whether the half-width of a plan is at most what the plan says."""
-    plan = sizes.Sizes(sizes.MEAN, 5, 100, 1, 0.0, 0.0)
-    most = sizes.with_doubt(plan, {name: part.draws for name, part in found.items()}).most
+    plan = sizes.SizePlan(sizes.MEAN, 5, 100, 1, 0.0, 0.0)
+    most = sizes.with_upper_half_width(
+        plan, {name: part.draws for name, part in found.items()}
+    ).most
     true = sizes.half_width(sizes.MEAN, known, np.array([5.0]), np.array([100.0]), 1)
     return most is not None and float(true[0]) <= most
 

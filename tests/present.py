@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from harness.law.group_results import Gap, Pooled
-from harness.law.results import Bounded, Interval
+from harness.law.group_results import GroupDifference, SeedMean
+from harness.law.results import BoundedEstimate, Interval
 
 T = TypeVar("T")
 
@@ -16,11 +16,11 @@ def present(value: T | None) -> T:
     return value
 
 
-def interval(bounded: Gap | Pooled | Bounded | None) -> Interval:
+def interval(bounded: GroupDifference | SeedMean | BoundedEstimate | None) -> Interval:
     """The estimate with both ends of its 95% interval, all of which must be there."""
     assert bounded is not None
-    if isinstance(bounded, Gap):
+    if isinstance(bounded, GroupDifference):
         value: float | None = bounded.difference
     else:
-        value = bounded.mean if isinstance(bounded, Pooled) else bounded.value
+        value = bounded.mean if isinstance(bounded, SeedMean) else bounded.value
     return Interval(present(value), present(bounded.low), present(bounded.high))

@@ -90,12 +90,14 @@ class Law:
         from harness.report.formats import formats
 
         look = formats(style).style
-        specs = {spec.name: spec for spec in registry.sketches(self.analysis, every_run=True)}
+        specs = {
+            spec.name: spec for spec in registry.select_pictures(self.analysis, every_run=True)
+        }
         if name not in specs:
             known = any(name == figure.name for figure in registry.FIGURES)
             why = ", for which these runs have nothing to show (docs/figures.md)" if known else ""
             raise ConfigError(f"plot: must be one of {', '.join(specs)}, got {name!r}{why}")
-        return registry.drawn(specs[name], look).figure
+        return registry.draw_picture(specs[name], look).figure
 
     def save(
         self,

@@ -15,8 +15,8 @@ import pandas as pd
 from harness.api import turns
 from harness.errors import DataError
 from harness.law.io import discover, identity, reading
-from harness.law.io.discover import Found
-from harness.law.io.table import ReadError, Table
+from harness.law.io.discover import DiscoveredRun
+from harness.law.io.table import LogTable, ReadError
 from harness.records import saved_conversations, sweep_file
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
@@ -78,7 +78,7 @@ class Runs:
         parts = [
             self._metrics(run, log)
             for run in self.runs
-            if isinstance(log := self._logs[run.name], Table)
+            if isinstance(log := self._logs[run.name], LogTable)
         ]
         return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
 
@@ -106,14 +106,14 @@ class Runs:
         return {**known, **{key: run.axes.get(key) for key in self._axes if key not in known}}
 
     @cached_property
-    def _logs(self) -> Mapping[str, Table | str | None]:
+    def _logs(self) -> Mapping[str, LogTable | str | None]:
         """Name of a run -> its log, the reason why it cannot be read, or None without a file."""
         return {run.name: _read(run.log) if run.log else None for run in self.runs}
 
     def _problem(self, run: Run) -> str | None:
         return log if isinstance(log := self._logs[run.name], str) else run.problem
 
-    def _metrics(self, run: Run, table: Table) -> pd.DataFrame:
+    def _metrics(self, run: Run, table: LogTable) -> pd.DataFrame:
         frame = pd.DataFrame({name: table.columns[name] for name in ("step", *table.names)})
         with contextlib.suppress(ValueError):  # a damaged row may have no step
             frame["step"] = frame["step"].astype("int64")
@@ -142,7 +142,7 @@ def load(paths: Paths) -> Runs:
     return Runs(tuple(_run(run, sweeps) for run in found), given)
 
 
-def _run(found: Found, sweeps: dict[Path, Mapping[str, Mapping[str, Any]]]) -> Run:
+def _run(found: DiscoveredRun, sweeps: dict[Path, Mapping[str, Mapping[str, Any]]]) -> Run:
     who = identity.read(found.folder)
     problem = found.problem.message if found.problem else None
     axes: Mapping[str, Any] = {}
@@ -154,7 +154,7 @@ def _run(found: Found, sweeps: dict[Path, Mapping[str, Mapping[str, Any]]]) -> R
     return Run(found.run, found.folder, found.metrics, problem, who.config, who.status, axes)
 
 
-def _read(log: Path) -> Table | str:
+def _read(log: Path) -> LogTable | str:
     """Read all numeric columns of a log; return the reason if it cannot be read."""
     try:
         names = reading.read(log, ("step",)).names

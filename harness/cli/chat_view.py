@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.report.text import conversation
-from harness.report.text.wording import plain
+from harness.report.text.wording import without_underscores
 from harness.simulator.protocol import UserTurn
 from harness.simulator.scripted.dynamics import FIT_WEIGHT, rise_probability
 from harness.utils.safe_text import text
@@ -133,12 +133,12 @@ def reasons(why: Mapping[str, float | str]) -> Iterator[str]:
     """The parts that counted, in words and in log-odds of a rise, then their sum."""
     for key, share in _shares(why).items():
         if share:
-            yield f"{PART.get(key, plain(key))} {share:+.2f}"
+            yield f"{PART.get(key, without_underscores(key))} {share:+.2f}"
     if isinstance(sum_of_all := why.get("logit"), float):
         yield f"log-odds of a rise {sum_of_all:+.2f} ({rise_probability(sum_of_all):.0%})"
     for key, value in why.items():
         if isinstance(value, str):
-            yield f"{PART.get(key, plain(key))}: {value}"
+            yield f"{PART.get(key, without_underscores(key))}: {value}"
 
 
 def _shares(why: Mapping[str, float | str]) -> dict[str, float]:

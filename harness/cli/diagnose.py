@@ -15,8 +15,8 @@ from harness.cli import exit_codes
 from harness.config.run import SCHEMA
 from harness.errors import EXIT_PARTIAL
 from harness.law.diagnosis import diagnose as law
-from harness.law.diagnosis.results import Diagnosis, Finding, Sign
-from harness.law.result_parts import Skipped
+from harness.law.diagnosis.results import Diagnosis, MechanismFinding, Sign
+from harness.law.result_parts import SkippedPath
 from harness.report.tables import diagnosis as table
 
 
@@ -31,12 +31,12 @@ def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> int:
         if as_json:
             print(json.dumps(to_json(found, left_out), indent=1, allow_nan=False))
         else:
-            table.show(found, left_out, Console())
+            table.print_diagnosis(found, left_out, Console())
     unread = {str(skipped.path) for skipped in left_out} & set(map(str, paths))
     return EXIT_PARTIAL if unread else 0
 
 
-def to_json(found: Sequence[Diagnosis], left_out: Sequence[Skipped]) -> dict[str, Any]:
+def to_json(found: Sequence[Diagnosis], left_out: Sequence[SkippedPath]) -> dict[str, Any]:
     """Return the value of --json. It is null for what was not measured, or not known at the run's
     end.
     """
@@ -57,7 +57,7 @@ def to_json(found: Sequence[Diagnosis], left_out: Sequence[Skipped]) -> dict[str
     }
 
 
-def _finding(finding: Finding) -> dict[str, Any]:
+def _finding(finding: MechanismFinding) -> dict[str, Any]:
     because = None if finding.because is None else finding.because.name
     return {
         "measured": finding.measured,

@@ -141,7 +141,7 @@ def _print(analysed: Analysis, shown: _PrintOptions, picture: Path | None) -> No
         console = Console()
         if shown.tables or shown.explain:
             summary.print_analysis(analysed, console, shown.explain, run_words.of_run)
-        answer.show(analysed, shown.out, picture, console, run_words.of_run)
+        answer.print_answer(analysed, shown.out, picture, console, run_words.of_run)
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:

@@ -76,7 +76,7 @@ def _write(found: PlanResult, out: Path, pictures: Sequence[str]) -> None:
     seeds = found.planned.design.seeds
     write.write_plan(
         found.to_json(),
-        power.Shown(title, found.effect.unit, tuple(curves), seeds, found.wanted),
+        power.PowerPlot(title, found.effect.unit, tuple(curves), seeds, found.wanted),
         out,
         {} if found.study is None else {study_file.FILE: found.study},
         pictures,

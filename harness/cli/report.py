@@ -14,11 +14,11 @@ from harness.errors import EXIT_PARTIAL, ConfigError, DataError
 from harness.law import analysis
 from harness.law.diagnosis import diagnose
 from harness.law.group_results import Analysis
-from harness.law.io.columns import Choice
+from harness.law.io.columns import ColumnOptions
 from harness.law.io.discover import is_folder
 from harness.records import atomic, study_file
 from harness.report.html import page
-from harness.report.html.answer import Study
+from harness.report.html.answer import ReportedStudy
 from harness.report.html.page import Report
 from harness.report.text import dropped_rows
 from harness.study import last_look
@@ -49,13 +49,13 @@ def report(opts: ReportOptions, *, as_json: bool, pool: Executor | None = None) 
     """
     declared = options.reward_range(opts.reward_range)
     out = _file(opts)
-    choice = Choice(opts.reward, opts.entropy, None, opts.step, declared)
-    analysed, members = analysis.with_members(opts.paths, choice, pool)
+    choice = ColumnOptions(opts.reward, opts.entropy, None, opts.step, declared)
+    analysed, members = analysis.analyse_with_members(opts.paths, choice, pool)
     readable = [run.status == "ok" for run in analysed.runs]
     for line in dropped_rows.lines(analysed):
         safe_text.say(line)
     if not any(readable):
-        for line in dropped_rows.not_read(analysed):
+        for line in dropped_rows.unreadable_runs(analysed):
             safe_text.say(line)
         safe_text.say("no run could be read, so nothing was written")
         return DataError.exit_code
@@ -71,7 +71,7 @@ def report(opts: ReportOptions, *, as_json: bool, pool: Executor | None = None) 
         damaged,
         helpers,
         made_unix_s=time.time(),
-        diagnoses=[*map(diagnose.of_run, members)],
+        diagnoses=[*map(diagnose.diagnose_run, members)],
     )
     with atomic.storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def _refuse_other_file(out: Path) -> None:
         raise ConfigError(f"--out: {rule}, got {str(out)!r}: {why}") from error
 
 
-def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[Study], list[str]]:
+def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[ReportedStudy], list[str]]:
     """Return the studies that are named or directly below a named folder, and why some cannot be
     read.
     """
@@ -121,7 +121,7 @@ def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[Study],
         except DataError as error:
             damaged.append(f"a study cannot be read: {error}")
             continue
-        studies.append(Study(one.study, one.stated, one.outcome, one.notes))
+        studies.append(ReportedStudy(one.study, one.stated, one.outcome, one.notes))
     return studies, damaged
 
 

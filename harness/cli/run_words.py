@@ -15,7 +15,7 @@ def of_run(run: str) -> Sequence[str] | None:
 
     The second kind is computed only if needed, since it composes the default config.
     """
-    words = typed_words.of_sweep(run)
+    words = typed_words.sweep_overrides(run)
     if words is not None:
         return words
     who = identity.read(Path(run))
@@ -25,7 +25,7 @@ def of_run(run: str) -> Sequence[str] | None:
     from harness.planning import settings
 
     try:
-        own = settings.words_of(groups.flat(dict(who.full_config)), frozenset())
+        own = settings.words_of(groups.flatten_config(dict(who.full_config)), frozenset())
     except HarnessError:  # an option of another folder or version
         return None
     return [*own, *([] if who.seed is None else [f"seed={who.seed}"])]

@@ -20,7 +20,7 @@ from harness.execution import sweep as sweeps
 from harness.law import analysis
 from harness.law.compare import other_study, study_arms, study_outcome
 from harness.law.compare.other_study import OtherStudy
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.records import plain_file
 from harness.records.study_file import Link, StudyRecord, StudyStatement
 from harness.records.sweep_file import Sweep
@@ -99,8 +99,8 @@ def study(opts: StudyOptions) -> int:
     judged = judge(planned, root, record, ledger)
     looks.record_look(root, record, judged)
     if other is not None:
-        effects = other_study.beside([*judged.links, *judged.checks], other)
-        judged = replace(judged, beside=effects)
+        effects = other_study.compare_studies([*judged.links, *judged.checks], other)
+        judged = replace(judged, comparison=effects)
     write.write_study(judged, root / RESULTS, pictures)
     _tell(judged, ledger, opts.as_json)
     return code
@@ -136,18 +136,20 @@ def _ask(
 ) -> int:
     """Ask the probes whose answers are missing. Return 0, 3 if one failed, 75 if stopped."""
     try:
-        every = answers.required_probes(planned, record, study_arms.finished(ledger))
+        every = answers.required_probes(planned, record, study_arms.finished_folders(ledger))
         return EXIT_PARTIAL if answers.ask_missing(root, every, sends) else 0
     except StoppedError as error:
         safe_text.say(str(error))
         return error.exit_code
 
 
-def judge(planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep) -> Outcome:
+def judge(planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep) -> StudyOutcome:
     """Judge the links by the finished runs. This look is not recorded."""
-    members = analysis.members(study_arms.finished(ledger))
-    compared = study_arms.arms(record, planned.stated, members, study_arms.diverged(ledger))
-    return study_outcome.judge(
+    members = analysis.load_members(study_arms.finished_folders(ledger))
+    compared = study_arms.assign_runs(
+        record, planned.stated, members, study_arms.diverged_runs(ledger)
+    )
+    return study_outcome.judge_study(
         planned.name, planned.stated, str(root), compared, record.changed, record.looks
     )
 
@@ -164,12 +166,12 @@ def _note_invalid(configs: Sequence[RunConfig]) -> None:
         safe_text.say(f"note: {error}")
 
 
-def _tell(judged: Outcome, ledger: Sweep, as_json: bool) -> None:
+def _tell(judged: StudyOutcome, ledger: Sweep, as_json: bool) -> None:
     with exit_codes.tolerate_closed_stdout():
         if as_json:
             print(write.study_json(judged), end="")
         else:
-            study_table.show(judged, Console())
+            study_table.print_study(judged, Console())
     for line in status.failures(ledger):
         safe_text.say(line)
     safe_text.say(f"results in {Path(judged.dir) / RESULTS}")
@@ -212,7 +214,7 @@ def _lines(planned: PlannedStudy) -> Sequence[str]:
 
 def _link(kind: str, link: Link) -> Sequence[str]:
     table = link_words.layout(link.crossed) if link.crossed else ()
-    line = f"{kind}, {link.name}: {link_words.stated(link)}"
+    line = f"{kind}, {link.name}: {link_words.statement_with_margin(link)}"
     return [line, *(f"  {row}" for row in table)]
 
 

@@ -37,7 +37,7 @@ def variance(paths: tuple[Path, ...], level: str, half_width: float, *, as_json:
         if as_json:
             print(json.dumps(to_json(result), indent=1, allow_nan=False))
         else:
-            table.show(result, Console())
+            table.print_variance(result, Console())
 
 
 def to_json(result: Variance) -> dict[str, Any]:

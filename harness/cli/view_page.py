@@ -53,7 +53,7 @@ def show(heading: Heading, conversations: Sequence[SavedConversation], to: Conso
 def _conversation(one: SavedConversation, to: Console) -> None:
     _title(one, to)
     came_for = words.came_for(one)
-    _row("user", words.user(one) or "not kept", "", to)
+    _row("user", words.describe_user(one) or "not kept", "", to)
     _row("came for", f"{came_for}; the policy is not told" if came_for else "not kept", "", to)
     _row("ended", _end(one), "", to)
     _row("emotion", _curve(one, to), "", to)
@@ -81,7 +81,7 @@ def _title(one: SavedConversation, to: Console) -> None:
 def _end(one: SavedConversation) -> str:
     """`the turn limit was reached; reward 0.75; entropy 1.45 nats a reply`."""
     reward = "not kept" if one.ended != "failed" else "none"
-    parts = [words.ended(one), f"reward {reward if one.reward is None else f'{one.reward:.2f}'}"]
+    parts = [words.ending(one), f"reward {reward if one.reward is None else f'{one.reward:.2f}'}"]
     known = [value for value in one.entropies_nats if value is not None]
     if known:
         parts.append(f"entropy {sum(known) / len(known):.2f} nats a reply")
@@ -106,7 +106,7 @@ def _has(characters: str, to: Console) -> bool:
 def _reply(turn: SavedTurn, to: Console) -> None:
     cut = " (cut by the token limit)" if turn.is_cut else ""
     _row(turn.speaker, f"{turn.text or '(nothing)'}{cut}", "cyan", to)
-    heard = words.heard(turn)
+    heard = words.heard_strategies(turn)
     if heard is not None:
         _row("heard", heard, "dim", to)
     if turn.entropy_nats is not None:
@@ -118,7 +118,7 @@ def _user(turn: SavedTurn, before: int | None, to: Console) -> None:
         _row("user", turn.text or "(nothing)", "bold", to)
     if turn.emotion is not None:
         _row("emotion", bar(turn, before), "", to)
-    why = words.why(turn)
+    why = words.why_emotion_moved(turn)
     if why is not None:
         _row("why", why, "dim", to)
     if turn.reported_emotion is not None and round(turn.reported_emotion) != turn.emotion:

@@ -17,7 +17,7 @@ from harness.cli import exit_codes, options, watch_view
 from harness.cli.watched_log import FollowedLog, FollowOptions, LogState
 from harness.errors import DataError
 from harness.law.io import discover
-from harness.law.io.columns import Choice
+from harness.law.io.columns import ColumnOptions
 from harness.records import holder, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.utils import terminal
@@ -49,7 +49,9 @@ def watch_words(
 ) -> None:
     """`watch` with the words of the command line; `named`: columns of reward, entropy and step."""
     reward, entropy, step = named
-    choice = Choice(reward, entropy, step=step, reward_range=options.reward_range(reward_range))
+    choice = ColumnOptions(
+        reward, entropy, step=step, reward_range=options.reward_range(reward_range)
+    )
     following = FollowOptions(choice, steps, idle_s)
     watch(WatchOptions(paths, following, once, as_json, as_events))
 
@@ -80,7 +82,7 @@ class _Logs:
         return [log.read_state() for log in self._logs.values()]
 
     @staticmethod
-    def _is_run(found: discover.Found) -> bool:
+    def _is_run(found: discover.DiscoveredRun) -> bool:
         return found.folder is not None and RunFolder(found.folder).is_run()
 
     def is_to_come(self) -> bool:

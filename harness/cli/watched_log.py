@@ -21,9 +21,9 @@ import numpy as np
 from harness.errors import DataError
 from harness.law import one_run
 from harness.law.io import clean, columns, identity, reading
-from harness.law.io.columns import Choice
-from harness.law.io.discover import Found
-from harness.law.io.identity import Identity
+from harness.law.io.columns import ColumnOptions
+from harness.law.io.discover import DiscoveredRun
+from harness.law.io.identity import RunIdentity
 from harness.law.io.table import ReadError
 from harness.law.results import Onset
 from harness.law.settings import setting
@@ -70,7 +70,7 @@ class LogState:
 class FollowOptions:
     """How logs are followed: the columns to read, and what the files do not state."""
 
-    choice: Choice
+    choice: ColumnOptions
     steps: int | None = None
     idle_s: float = 600.0
     """A log of another program counts as ended once it has not grown for so long."""
@@ -127,7 +127,7 @@ def _row(line: bytes) -> tuple[float | None, ...] | None:
 class FollowedLog:
     """A log that is looked at repeatedly."""
 
-    def __init__(self, found: Found, following: FollowOptions) -> None:
+    def __init__(self, found: DiscoveredRun, following: FollowOptions) -> None:
         self._found, self._following = found, following
         self._view = LogState(found.run)
         self._rows = _MetricRows()
@@ -135,7 +135,7 @@ class FollowedLog:
         self._size, self._grew_s = -1, time.monotonic()
         self._fitted_rows = 0
         self._fitting_s, self._reads = 0.0, 0
-        self._who: Identity | None = None
+        self._who: RunIdentity | None = None
 
     def read_state(self) -> LogState:
         """Return the log's state now, or as last read if that is not yet paid for."""
@@ -155,7 +155,7 @@ class FollowedLog:
             self._who = identity.read(self._found.folder)
         return self._of_run(RunFolder(self._found.folder), self._who)
 
-    def _of_run(self, run: RunFolder, who: Identity) -> LogState:
+    def _of_run(self, run: RunFolder, who: RunIdentity) -> LogState:
         """Read the status before the rows, so that all rows of a run that has ended are seen."""
         held, state = holder.holder(run) is not None, run_state.of(run)
         status, reason = state.status, run_state.reason_alone(run.path, state.status, state.reason)
@@ -190,9 +190,9 @@ class FollowedLog:
             return replace(self._view, ended=idle, status="ended" if idle else self._view.status)
         self._size, self._grew_s = size, now
         try:
-            wanted = columns.to_read(following.choice, ())
+            wanted = columns.columns_to_read(following.choice, ())
             table = reading.read(path, wanted, True, following.choice.step)
-            chosen = columns.choose(table, following.choice, False)
+            chosen = columns.choose_columns(table, following.choice, False)
         except ReadError as error:
             return replace(self._view, status="unreadable", reason=error.problem.message)
         cleaned = clean.clean(table, chosen.entropy, chosen.reward, following.choice.reward_range)
@@ -208,7 +208,7 @@ class FollowedLog:
             self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
             uncalibrated=kind, reward_column=chosen.reward,
         )  # fmt: skip
-        return self._judged(view, curve, last, self._unit(False, curve), Identity())
+        return self._judged(view, curve, last, self._unit(False, curve), RunIdentity())
 
     def _unit(self, ours: bool, curve: RewardCurve) -> RewardRange:
         """Return the range of the reward: as the user states it, of our column, or as observed."""
@@ -225,7 +225,7 @@ class FollowedLog:
         curve: RewardCurve,
         step: int,
         reward_range: RewardRange,
-        who: Identity,
+        who: RunIdentity,
     ) -> LogState:
         view = replace(
             view,
@@ -267,7 +267,7 @@ def _rule(run: RunFolder) -> str | None:
     return None
 
 
-def _why_uncalibrated(who: Identity) -> str | None:
+def _why_uncalibrated(who: RunIdentity) -> str | None:
     """Return why the advice was not calibrated for such a run, or None if it was."""
     config: Mapping[str, Any] = who.config or {}
     if setting(config, "policy", "kind") != "tabular":

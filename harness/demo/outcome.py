@@ -17,7 +17,7 @@ from harness.law.group_results import Analysis
 from harness.law.results import Floats, RunResult, RunSeries
 from harness.records.sweep_file import Sweep
 from harness.report.figures import demo as figure
-from harness.report.figures.demo import Panel
+from harness.report.figures.demo import DemoPanel
 from harness.report.text import wording
 
 REASONS = {
@@ -134,7 +134,7 @@ def _reward_ends(series: RunSeries) -> StartAndEnd | None:
     )
 
 
-def panels(shown: Sequence[DemoResult], analysis: Analysis) -> list[Panel]:
+def panels(shown: Sequence[DemoResult], analysis: Analysis) -> list[DemoPanel]:
     """Return the panels of the figure, for the runs that have rows."""
     drawn = {
         one.result.run: (one.construction.name.replace("_", " "), one.construction.because)
@@ -171,7 +171,7 @@ def _describe_result(one: DemoResult) -> str:
         f"H {_move(one.entropy)} nats",
         f"{_whose(found)} {_move(one.reward)}",
     ]
-    parts = [", ".join(moved), wording.onset(found.onset), _law(found), *_noise(found)]
+    parts = [", ".join(moved), wording.onset_words(found.onset), _law(found), *_noise(found)]
     other = "" if one.as_constructed else f" (made to be {' or '.join(one.construction.regimes)})"
     return f"-> {found.regime or 'too short to tell'}{other}: {'; '.join(parts)}"
 

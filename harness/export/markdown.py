@@ -27,7 +27,7 @@ def front_matter(values: Mapping[str, Any]) -> str:
 def table(*rows: tuple[Any, ...], headings: Sequence[str]) -> str:
     """Format a table; None is shown as a dash."""
     cells = tuple(tuple(_cell(value) for value in row) for row in rows)
-    return typeset.markdown(typeset.Table("card", tuple(headings), len(headings), cells, ()))
+    return typeset.markdown(typeset.TypesetTable("card", tuple(headings), len(headings), cells, ()))
 
 
 def quote(speaker: str, text: str) -> str:

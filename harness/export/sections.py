@@ -10,8 +10,8 @@ from harness.export import markdown
 from harness.export.measured import ExportedResults
 from harness.export.source import Source
 from harness.law.reasons import REASONS
-from harness.law.result_parts import Anchors
-from harness.law.results import Bounded, Interval
+from harness.law.result_parts import AnchorRewards
+from harness.law.results import BoundedEstimate, Interval
 from harness.records.outcomes import OWN
 from harness.report.html import cards
 from harness.report.tables.typeset import in_markdown
@@ -74,7 +74,7 @@ def law(source: Source, law: Mapping[str, Any] | None) -> Iterator[str]:
         ("a", _estimate(law.get("a"), known.get("a"))),
         ("b", _estimate(law.get("b"), known.get("ceiling"))),
         ("ceiling b - a", _estimate(law.get("ceiling"), known.get("ceiling"))),
-        ("regime", wording.plain(str(law.get("regime") or "not told"))),
+        ("regime", wording.without_underscores(str(law.get("regime") or "not told"))),
         ("onset", _estimate({**onset, "value": onset.get("step")}, True) if onset else "none"),
     ]
     yield markdown.table(*rows, headings=("of the law", "value"))
@@ -82,7 +82,7 @@ def law(source: Source, law: Mapping[str, Any] | None) -> Iterator[str]:
 
 def _because(reason: str) -> str:
     told = REASONS.get(reason)
-    return f"{wording.plain(reason)}{f': {told}' if told else ''}"
+    return f"{wording.without_underscores(reason)}{f': {told}' if told else ''}"
 
 
 def _estimate(interval: Any, identified: Any) -> str:
@@ -99,7 +99,10 @@ def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
     rows = [(key.name, keys.value_at(source.config, key.name)) for key in settings]
     told = [
         *rows,
-        *((wording.plain(k), _format_value(v)) for k, v in (measured.cards.measures or {}).items()),
+        *(
+            (wording.without_underscores(k), _format_value(v))
+            for k, v in (measured.cards.measures or {}).items()
+        ),
     ]
     yield markdown.table(*told, headings=("of the level", "value"))
     anchors = measured.cards.anchors
@@ -111,12 +114,12 @@ def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
         )
 
 
-def _anchors(name: str, of: Anchors) -> tuple[str, ...]:
+def _anchors(name: str, of: AnchorRewards) -> tuple[str, ...]:
     reached = (of.random, of.deaf, of.attentive, of.optimum)
     return ("own level" if name == OWN else name, *map(_format_value, reached))
 
 
-def _format_value(value: Interval | Bounded | None) -> str:
+def _format_value(value: Interval | BoundedEstimate | None) -> str:
     if value is None:
         return "-"
     if value.low is None or value.high is None:

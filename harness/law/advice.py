@@ -27,14 +27,14 @@ MISFIT = "No number of rows takes a misfit away: residuals.png shows when R move
 
 
 @dataclass(frozen=True)
-class Advice:
+class Suggestion:
     """A sentence of advice, and the overrides to add to the command that made `run`."""
 
     sentence: str
     """The advice, without its full stop."""
     run: str = ""
-    words: tuple[str, ...] = ()
-    of_runs: str = ""
+    overrides: tuple[str, ...] = ()
+    grouped_sentence: str = ""
     """The advice for several runs, with a placeholder `{runs}`."""
 
     def lines(self, typed: Typed) -> list[str]:
@@ -42,15 +42,15 @@ class Advice:
 
         If the command that made the run is unknown, the sentence names the overrides only.
         """
-        if not self.words:
+        if not self.overrides:
             return [f"{self.sentence}."]
         words = typed(self.run)
         if words is None:
-            return [f"{self.sentence}: add {' '.join(self.words)}."]
-        return [f"{self.sentence}:", f"    {typed_words.command(words, self.words)}"]
+            return [f"{self.sentence}: add {' '.join(self.overrides)}."]
+        return [f"{self.sentence}:", f"    {typed_words.command(words, self.overrides)}"]
 
 
-def what_would_decide(analysis: Analysis, typed: Typed = typed_words.of_sweep) -> list[str]:
+def what_would_decide(analysis: Analysis, typed: Typed = typed_words.sweep_overrides) -> list[str]:
     """Return sentences for undetermined runs and for an a that cannot be compared.
 
     They state why, and what to run. Tests on synthetic runs (tests/law/test_advice.py) show that
@@ -59,12 +59,12 @@ def what_would_decide(analysis: Analysis, typed: Typed = typed_words.of_sweep) -
     verdict.
     """
     lines, steps = _of_verdicts(analysis, typed)
-    if not any(word.startswith(EVAL_EVERY) for step in steps for word in step.words):
+    if not any(word.startswith(EVAL_EVERY) for step in steps for word in step.overrides):
         steps = [*steps, *_of_contrasts(analysis)]
     return lines + [line for step in steps for line in step.lines(typed)]
 
 
-def _of_verdicts(analysis: Analysis, typed: Typed) -> tuple[list[str], list[Advice]]:
+def _of_verdicts(analysis: Analysis, typed: Typed) -> tuple[list[str], list[Suggestion]]:
     """Return sentences and advice on undetermined runs; both are empty if every run is decided.
 
     Null controls get no advice, because they learn nothing.
@@ -86,7 +86,7 @@ def _of_verdicts(analysis: Analysis, typed: Typed) -> tuple[list[str], list[Advi
     return lines, [step for _, steps in next_steps(analysis, real, typed) for step in steps]
 
 
-Decided = tuple[Sequence[RunResult], list[Advice]]
+Decided = tuple[Sequence[RunResult], list[Suggestion]]
 """Runs, and the advice that may decide them."""
 
 
@@ -107,7 +107,7 @@ def next_steps(analysis: Analysis, undecided: Sequence[RunResult], typed: Typed)
     still = {run.run: unmoved(analysis, run) for run in undecided}
     for sentence in dict.fromkeys(filter(None, still.values())):
         runs = [run for run in undecided if still[run.run] == sentence]
-        told.append((runs, [Advice(sentence.removesuffix("."))]))
+        told.append((runs, [Suggestion(sentence.removesuffix("."))]))
     return told
 
 
@@ -138,7 +138,7 @@ def is_null_control(run: RunResult) -> bool:
     return bool(run.setting("algorithm", "null_control"))
 
 
-def _more_steps(run: RunResult) -> list[Advice]:
+def _more_steps(run: RunResult) -> list[Suggestion]:
     """Advise longer runs like `run`. Logs of other programs have no known command."""
     steps, every = _trainer(run, "steps"), evaluated_every(run.config)
     words: tuple[str, ...] = ()
@@ -146,31 +146,33 @@ def _more_steps(run: RunResult) -> list[Advice]:
         words = (f"trainer.steps={max(steps * 4, EVALUATIONS * (every or 1))}",)
         words += ("trainer.stop_when=null",) if run.setting("trainer", "stop_when") else ()
     of_runs = "more steps would decide {runs}, if H falls further"
-    told = [Advice("More steps would decide, if H falls further", run.run, words, of_runs)]
+    told = [Suggestion("More steps would decide, if H falls further", run.run, words, of_runs)]
     if every is not None and every > 1 and "identification_range" in (run.reasons or ()):
-        told.append(Advice("Where H falls fast, evaluate more often", run.run, (_denser(every),)))
+        told.append(
+            Suggestion("Where H falls fast, evaluate more often", run.run, (_denser(every),))
+        )
     return told
 
 
-def _less_noise(run: RunResult) -> list[Advice]:
+def _less_noise(run: RunResult) -> list[Suggestion]:
     """Advise less noise in R. More seeds would not help, since each seed has its own break."""
     evaluated = columns.is_evaluation(run.reward or "")
     key = ("eval", "users") if evaluated else ("trainer", "conversations")
     held = run.setting(*key)
     words = (f"{'.'.join(key)}={held * 4}",) if isinstance(held, int) else ()
     of_runs = "less noise in R would tell a break in {runs}"
-    return [Advice("A break within a run is told by less noise in R", run.run, words, of_runs)]
+    return [Suggestion("A break within a run is told by less noise in R", run.run, words, of_runs)]
 
 
-def _no_number_of_rows(run: RunResult) -> list[Advice]:
-    return [Advice(MISFIT.removesuffix("."))]
+def _no_number_of_rows(run: RunResult) -> list[Suggestion]:
+    return [Suggestion(MISFIT.removesuffix("."))]
 
 
-def _fixed_users(run: RunResult) -> list[Advice]:
-    return [Advice(FIXED_USERS.removesuffix("."))]
+def _fixed_users(run: RunResult) -> list[Suggestion]:
+    return [Suggestion(FIXED_USERS.removesuffix("."))]
 
 
-DECIDES: Mapping[str, Callable[[RunResult], list[Advice]]] = {
+DECIDES: Mapping[str, Callable[[RunResult], list[Suggestion]]] = {
     "too_few_steps": _more_steps,
     "identification_range": _more_steps,
     "entropy_rises": _more_steps,
@@ -182,11 +184,11 @@ DECIDES: Mapping[str, Callable[[RunResult], list[Advice]]] = {
 """Reason that leaves a verdict open -> function that returns the advice for a run."""
 
 
-def _of_contrasts(analysis: Analysis) -> list[Advice]:
+def _of_contrasts(analysis: Analysis) -> list[Suggestion]:
     """Advise more frequent evaluations if a has too few points to be compared on them."""
     runs = {run.run: run for run in analysis.runs}
     wanting = [
-        (contrast.on, group.every[0], evaluated_every(runs[group.every[0]].config))
+        (contrast.on, group.all_runs[0], evaluated_every(runs[group.all_runs[0]].config))
         for group in analysis.groups
         for contrast in group.contrasts
         if _wants_points(contrast)
@@ -196,7 +198,7 @@ def _of_contrasts(analysis: Analysis) -> list[Advice]:
         return []
     every, run = min(sparse.values())
     more = f"Evaluated more often, a may be comparable on {' and '.join(sparse)}"
-    return [Advice(more, run, (_denser(every),))]
+    return [Suggestion(more, run, (_denser(every),))]
 
 
 def _wants_points(contrast: Contrast) -> bool:

@@ -21,12 +21,12 @@ from harness.law.compare.groups import Member
 from harness.law.estimate import null_control
 from harness.law.group_results import Analysis
 from harness.law.io import discover, identity
-from harness.law.io.columns import Choice
-from harness.law.io.discover import Found
-from harness.law.io.identity import Identity
-from harness.law.one_run import Analysed
+from harness.law.io.columns import ColumnOptions
+from harness.law.io.discover import DiscoveredRun
+from harness.law.io.identity import RunIdentity
+from harness.law.one_run import RunAnalysis
 from harness.law.population import levels
-from harness.law.result_parts import Skipped
+from harness.law.result_parts import SkippedPath
 from harness.law.results import RunResult, RunSeries
 from harness.utils import process_pool
 from harness.utils.process_pool import FEWEST_RUNS
@@ -42,12 +42,12 @@ takes no longer than in chunks of 20.
 class AnalysedRun:
     """The identity of a run, and the result of its analysis."""
 
-    who: Identity
-    analysed: Analysed
+    identity: RunIdentity
+    analysis: RunAnalysis
 
 
-def each_alone(
-    runs: Sequence[Found], choice: Choice, pool: Executor | None = None
+def analyse_each(
+    runs: Sequence[DiscoveredRun], choice: ColumnOptions, pool: Executor | None = None
 ) -> list[AnalysedRun]:
     """Analyse each run by itself. Return the results in the order of `runs`."""
     if len(runs) < FEWEST_RUNS:
@@ -57,7 +57,7 @@ def each_alone(
     return [done for chunk in begun.results() for done in chunk]
 
 
-def _in_turn(choice: Choice, runs: Sequence[Found]) -> list[AnalysedRun]:
+def _in_turn(choice: ColumnOptions, runs: Sequence[DiscoveredRun]) -> list[AnalysedRun]:
     done = []
     for run in runs:
         who = identity.read(run.folder)
@@ -66,7 +66,7 @@ def _in_turn(choice: Choice, runs: Sequence[Found]) -> list[AnalysedRun]:
 
 
 @dataclass(frozen=True)
-class _Counting:
+class _MeanOptions:
     """Options that select the runs that enter groups and means."""
 
     pool_unlike: bool
@@ -74,7 +74,7 @@ class _Counting:
 
 
 @dataclass(frozen=True)
-class _Read:
+class _ComparableRuns:
     """The runs, each judged by itself and compared with its null controls."""
 
     runs: tuple[RunResult, ...]
@@ -82,7 +82,7 @@ class _Read:
     series: Mapping[str, RunSeries]
     repeats: Mapping[str, str]
     """Run that repeats another -> the run that is used in its place."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedPath, ...]
 
 
 def analyse(
@@ -111,46 +111,48 @@ def analyse(
     default the ceiling. Workers of `pool` (process_pool.others) share the runs if there are many;
     a script that passes one needs `if __name__ == "__main__":`, because each worker imports it.
     """
-    choice = Choice(reward, entropy, forecast_from, step, reward_range)
-    counting = _Counting(pool_unlike, with_unfinished)
+    choice = ColumnOptions(reward, entropy, forecast_from, step, reward_range)
+    counting = _MeanOptions(pool_unlike, with_unfinished)
     read = _read(paths, choice, counting, pool)
-    return _compared(read, counting, margins or DEFAULT_MARGINS, primary)
+    return _compare(read, counting, margins or DEFAULT_MARGINS, primary)
 
 
-def with_members(
-    paths: Sequence[Path], choice: Choice, pool: Executor | None = None
+def analyse_with_members(
+    paths: Sequence[Path], choice: ColumnOptions, pool: Executor | None = None
 ) -> tuple[Analysis, tuple[Member, ...]]:
-    """Return the results of `analyse` with its defaults and of `members`, reading runs once."""
-    counting = _Counting(False, False)
+    """Return the results of `analyse` with its defaults and of `load_members`; read runs once."""
+    counting = _MeanOptions(False, False)
     read = _read(paths, choice, counting, pool)
-    return _compared(read, counting, DEFAULT_MARGINS, None), _finished(read)
+    return _compare(read, counting, DEFAULT_MARGINS, None), _finished(read)
 
 
-def _compared(
-    read: _Read, counting: _Counting, margins: Mapping[str, float], primary: str | None
+def _compare(
+    read: _ComparableRuns, counting: _MeanOptions, margins: Mapping[str, float], primary: str | None
 ) -> Analysis:
     members, unlike = read.members, counting.pool_unlike
     grouping = groups.group(members, unlike, counting.with_unfinished)
-    compared = contrasts.contrasted(grouping.groups, members, margins, unlike, primary)
-    repeated = tuple(Skipped(path, f"repeat of {chosen}") for path, chosen in read.repeats.items())
+    compared = contrasts.add_contrasts(grouping.groups, members, margins, unlike, primary)
+    repeated = tuple(
+        SkippedPath(path, f"repeat of {chosen}") for path, chosen in read.repeats.items()
+    )
     return Analysis(
         runs=read.runs,
-        groups=levels.described(compared, members),
+        groups=levels.add_population(compared, members),
         skipped=(*read.skipped, *repeated, *grouping.skipped),
         series=read.series,
     )
 
 
-def members(paths: Sequence[Path], pool: Executor | None = None) -> tuple[Member, ...]:
+def load_members(paths: Sequence[Path], pool: Executor | None = None) -> tuple[Member, ...]:
     """Return the readable finished runs at or below `paths`, without repeats."""
-    return members_and_others(paths, pool)[0]
+    return load_members_and_reasons(paths, pool)[0]
 
 
-def members_and_others(
+def load_members_and_reasons(
     paths: Sequence[Path], pool: Executor | None = None
 ) -> tuple[tuple[Member, ...], dict[str, str]]:
-    """Return `members`, and run -> reason for each of the runs that is not one."""
-    read = _read(paths, Choice(None, None, None), _Counting(False, False), pool)
+    """Return the members, and run -> reason for each of the runs that is not one."""
+    read = _read(paths, ColumnOptions(None, None, None), _MeanOptions(False, False), pool)
     counted = _finished(read)
     inside = {member.result.run for member in counted}
     others = {run.run: _why_not(run) for run in read.runs if run.run not in inside}
@@ -158,8 +160,8 @@ def members_and_others(
     return counted, others
 
 
-def _finished(read: _Read) -> tuple[Member, ...]:
-    return tuple(member for member in read.members if groups.counts(member, False))
+def _finished(read: _ComparableRuns) -> tuple[Member, ...]:
+    return tuple(member for member in read.members if groups.is_counted(member, False))
 
 
 def _why_not(run: RunResult) -> str:
@@ -170,20 +172,20 @@ def _why_not(run: RunResult) -> str:
 
 
 def _read(
-    paths: Sequence[Path], choice: Choice, counting: _Counting, pool: Executor | None
-) -> _Read:
+    paths: Sequence[Path], choice: ColumnOptions, counting: _MeanOptions, pool: Executor | None
+) -> _ComparableRuns:
     discovered = discover.discover(paths)
-    every = each_alone(discovered.runs, choice, pool)
-    who = {run.run: one.who for run, one in zip(discovered.runs, every, strict=True)}
-    repeats = _repeats(discovered.runs, who, [one.analysed.result for one in every])
-    done = [one.analysed for one in every if one.analysed.result.run not in repeats]
+    every = analyse_each(discovered.runs, choice, pool)
+    who = {run.run: one.identity for run, one in zip(discovered.runs, every, strict=True)}
+    repeats = _repeats(discovered.runs, who, [one.analysis.result for one in every])
+    done = [one.analysis for one in every if one.analysis.result.run not in repeats]
     series = {d.result.run: d.series for d in done if d.series is not None}
     results = [d.result for d in done]
     partial = () if counting.with_unfinished else _unfinished(results)
     nulls = null_control.null_controls(results, who, counting.pool_unlike, partial)
-    runs = null_control.compared(results, nulls, series)
+    runs = null_control.add_null_comparison(results, nulls, series)
     replicates = {d.result.run: d.replicate for d in done}
-    paired = null_control.of_own_seed(nulls, who)
+    paired = null_control.nulls_of_own_seed(nulls, who)
     compared = tuple(
         Member(
             r, who[r.run], replicates[r.run], tuple(replicates[n] for n in paired.get(r.run, ()))
@@ -191,7 +193,7 @@ def _read(
         for r in runs
         if r.run in series or r.unfinished is not None
     )
-    return _Read(runs, compared, series, repeats, discovered.skipped)
+    return _ComparableRuns(runs, compared, series, repeats, discovered.skipped)
 
 
 def _unfinished(results: Sequence[RunResult]) -> frozenset[str]:
@@ -199,7 +201,7 @@ def _unfinished(results: Sequence[RunResult]) -> frozenset[str]:
 
 
 def _repeats(
-    runs: Sequence[Found], who: Mapping[str, Identity], every: Sequence[RunResult]
+    runs: Sequence[DiscoveredRun], who: Mapping[str, RunIdentity], every: Sequence[RunResult]
 ) -> dict[str, str]:
     """Map each repeat to the run of the same config and seed that is used: the newest finished one.
 
@@ -220,5 +222,5 @@ def _repeats(
     return {run: chosen for run, chosen in counts.items() if run != chosen}
 
 
-def _rank(who: Identity) -> tuple[bool, float]:
+def _rank(who: RunIdentity) -> tuple[bool, float]:
     return who.status == "done", who.changed_at

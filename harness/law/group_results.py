@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.law.population_results import Population
-from harness.law.result_parts import Skipped
+from harness.law.result_parts import SkippedPath
 from harness.law.results import Interval, RunResult, RunSeries
 
 Axes = Mapping[str, Any]
@@ -19,7 +19,7 @@ Axes = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class SeedMean:
     """The mean of a quantity over the seeds of a group, with its 95% interval."""
 
     mean: float | None
@@ -30,7 +30,7 @@ class Pooled:
 
 
 @dataclass(frozen=True, slots=True)
-class Gap:
+class GroupDifference:
     """A difference of two groups with its 95% interval; None if there is no estimate."""
 
     difference: float | None
@@ -39,7 +39,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True)
-class Contrast(Gap):
+class Contrast(GroupDifference):
     """One quantity of a group minus that of the group `baseline`, over seeds."""
 
     baseline: Axes
@@ -66,13 +66,13 @@ class Contrast(Gap):
     """The numbers of seeds with a value, in this group and in the baseline."""
     seeds_needed: int | None
     """Seeds per group that detect a difference of the margin with a power of 80%."""
-    on_probe: Gap | None
+    on_probe: GroupDifference | None
     """The difference with H on the frozen prefixes."""
     unlike_failures: tuple[float, float] | None
     """Shares of failed conversations, in the order of `seeds`; None unless they differ too much."""
     remedy_inactive: int
     """The number of runs in both groups whose remedy acted on no token."""
-    net_of_null: Gap | None
+    net_of_null: GroupDifference | None
     """The difference with each run's null controls subtracted from it."""
     primary: bool = False
     """Whether the quantity is the one that bears most of the analysis' error rate."""
@@ -115,13 +115,13 @@ class GroupNumbers:
     shared_range: bool
     """Whether a is fitted over the range of H that all runs pass through."""
     seeds: Sequence[SeedNumbers]
-    onset: Pooled
-    a: Pooled
-    ceiling: Pooled
-    gain: Pooled
-    fall: Pooled
+    onset: SeedMean
+    a: SeedMean
+    ceiling: SeedMean
+    gain: SeedMean
+    fall: SeedMean
 
-    def mean(self, quantity: str) -> Pooled:
+    def mean(self, quantity: str) -> SeedMean:
         """Return the mean over the seeds of one of compare.quantities.CONTRASTED.
 
         Raise KeyError for any other quantity.
@@ -137,10 +137,10 @@ class GroupResult:
     key: Axes
     """The axes in which the groups differ."""
     runs: Sequence[str]
-    a: Pooled
-    ceiling: Pooled
-    onset: Pooled
-    gain: Pooled
+    a: SeedMean
+    ceiling: SeedMean
+    onset: SeedMean
+    gain: SeedMean
     contrasts: Sequence[Contrast] = ()
     """Differences between this group and earlier groups, one per group and quantity."""
     compared: GroupNumbers | None = None
@@ -164,7 +164,7 @@ class GroupResult:
     """Estimates for the population of all seeds of this group."""
 
     @property
-    def every(self) -> list[str]:
+    def all_runs(self) -> list[str]:
         """The runs of the group, including those that are in no mean."""
         return list(dict.fromkeys((*self.runs, *self.unfinished)))
 
@@ -180,7 +180,7 @@ class Analysis:
 
     runs: tuple[RunResult, ...]
     groups: tuple[GroupResult, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedPath, ...]
     series: Mapping[str, RunSeries] = field(default_factory=dict)
     """Run path -> its points, for runs with status ok."""
 
@@ -190,11 +190,11 @@ class Analysis:
         return frozenset(run for group in self.groups for run in group.left_out)
 
     @property
-    def readable(self) -> list[RunResult]:
+    def readable_runs(self) -> list[RunResult]:
         """The runs with points."""
         return [run for run in self.runs if run.run in self.series]
 
-    def counted(self, runs: Iterable[RunResult]) -> list[RunResult]:
+    def runs_in_means(self, runs: Iterable[RunResult]) -> list[RunResult]:
         """Return those of `runs` that are in means."""
         left_out = self.left_out
         return [run for run in runs if run.run not in left_out]

@@ -13,12 +13,12 @@ from typing import Any
 
 from harness.law import verdict
 from harness.law.estimate import breaks, identifiability
-from harness.law.estimate.estimate import Line
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.estimate import FittedLine
+from harness.law.estimate.identifiability import LawFit
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import Points
 from harness.law.result_parts import Rival
-from harness.law.results import Identified, LawNumbers, LeastSquares, Onset
+from harness.law.results import Identifiability, LawNumbers, LeastSquares, Onset
 from harness.law.verdict import Verdict
 
 
@@ -43,31 +43,31 @@ class JudgedLaw:
     """A verdict, and the law it refers to."""
 
     verdict: Verdict
-    fitted: Fitted
+    fitted: LawFit
     """The law on the rows of `span`."""
-    whole: Fitted
+    whole: LawFit
     """The law on all rows."""
     span: Span
 
     @property
-    def identified(self) -> Identified:
+    def identified(self) -> Identifiability:
         """Whether a and the ceiling may be quoted.
 
         Both are False if the law fails or R is linear in H. The ceiling is False if the form is
         open, because it depends on the form.
         """
         if self.span.fails or self.verdict.word == "linear":
-            return Identified(a=False, ceiling=False)
-        known = identifiability.identified(self.fitted)
+            return Identifiability(a=False, ceiling=False)
+        known = identifiability.judge_identifiability(self.fitted)
         return replace(known, ceiling=False) if self.verdict.word == "holds_form_open" else known
 
 
 def judge(
-    whole: Fitted,
+    whole: LawFit,
     onset: Onset | None,
     course: BinnedEntropy | None,
     intervened: bool,
-    shape: breaks.Binned | None = None,
+    shape: breaks.BinnedRun | None = None,
     compared: Mapping[str, Rival] | None = None,
 ) -> JudgedLaw:
     """Judge one fit, and fit the rows that the verdict refers to. Arguments as in verdict.judge."""
@@ -100,10 +100,10 @@ def numbers_of(law: JudgedLaw) -> dict[str, Any]:
 
 def numbers_of_all(law: JudgedLaw) -> LawNumbers:
     """Return the numbers of all rows."""
-    return _numbers(law.whole, identifiability.identified(law.whole))
+    return _numbers(law.whole, identifiability.judge_identifiability(law.whole))
 
 
-def _numbers(fitted: Fitted, identified: Identified) -> LawNumbers:
+def _numbers(fitted: LawFit, identified: Identifiability) -> LawNumbers:
     line, spread, ols = fitted.line, fitted.spread, fitted.ols
     return LawNumbers(
         n_fitted=len(fitted.points),
@@ -118,6 +118,6 @@ def _numbers(fitted: Fitted, identified: Identified) -> LawNumbers:
     )
 
 
-def _reliability(ols: LeastSquares, line: Line) -> float | None:
+def _reliability(ols: LeastSquares, line: FittedLine) -> float | None:
     ratio = ols.a / line.a if line.a else math.inf
     return ratio if math.isfinite(ratio) else None

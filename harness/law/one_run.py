@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.law import law_span, run_laws
 from harness.law.compare import replicates
-from harness.law.compare.replicates import Judging, Replicate
+from harness.law.compare.replicates import Replicate, VerdictInputs
 from harness.law.estimate import (
     ceiling,
     forecast,
@@ -25,22 +25,22 @@ from harness.law.estimate import (
 )
 from harness.law.io import columns, integrity, reading
 from harness.law.io.clean import Cleaned
-from harness.law.io.columns import Choice
-from harness.law.io.discover import Found
-from harness.law.io.identity import Identity
+from harness.law.io.columns import ColumnOptions
+from harness.law.io.discover import DiscoveredRun
+from harness.law.io.identity import RunIdentity
 from harness.law.io.integrity import Integrity
-from harness.law.io.table import FAULTS, ReadError, Table
+from harness.law.io.table import FAULTS, LogTable, ReadError
 from harness.law.law_span import JudgedLaw
 from harness.law.result_parts import ReadProblem, Spikes, Yardsticks
 from harness.law.results import ColumnLaw, RunResult, RunSeries
-from harness.law.run_laws import Log, RunLaws
+from harness.law.run_laws import RunLaws, RunLog
 from harness.law.settings import setting
 from harness.law.verdict import Verdict
 from harness.records.outcomes import OWN
 
 
 @dataclass(frozen=True)
-class Analysed:
+class RunAnalysis:
     """A run's row, and the points the law was fitted on, if any."""
 
     result: RunResult
@@ -48,19 +48,19 @@ class Analysed:
     replicate: Replicate = field(default_factory=Replicate)
 
 
-def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
+def analyse(run: DiscoveredRun, who: RunIdentity, choice: ColumnOptions) -> RunAnalysis:
     """Read, clean, fit and judge one run."""
     if run.problem is not None or run.metrics is None:
         return _failed(run, run.problem, {}, integrity.without_log(who))
     try:
         beside = (*columns.AUXILIARY, *replicates.COLUMNS, *yardsticks.COLUMNS, *stages.COLUMNS)
-        wanted = columns.to_read(choice, beside)
+        wanted = columns.columns_to_read(choice, beside)
         table = reading.read(run.metrics, wanted, who.status == "running", choice.step)
     except ReadError as error:
         return _failed(run, error.problem, {}, integrity.without_log(who))
     standing = integrity.check(table, who)
     try:
-        chosen = columns.choose(table, choice, who.ours)
+        chosen = columns.choose_columns(table, choice, who.is_ours)
     except ReadError as error:
         return _failed(run, error.problem, {}, standing)
     log = run_laws.log_of(table, chosen, choice.reward_range)
@@ -70,12 +70,12 @@ def analyse(run: Found, who: Identity, choice: Choice) -> Analysed:
         return _failed(run, _nothing_valid(log, choice), dropped, standing)
     laws = run_laws.fit(log, who.intervened)
     result = _result(run, who, log, choice, standing, laws)
-    judging = Judging(laws.onset, log.course, who.intervened)
-    replicate = replicates.of(table, chosen, cleaned, judging, laws.spans(chosen.reward))
-    return Analysed(result, _series(run, who, log), replace(replicate, folder=run.folder))
+    judging = VerdictInputs(laws.onset, log.course, who.intervened)
+    replicate = replicates.replicate_of(table, chosen, cleaned, judging, laws.spans(chosen.reward))
+    return RunAnalysis(result, _series(run, who, log), replace(replicate, folder=run.folder))
 
 
-def _nothing_valid(log: Log, choice: Choice) -> ReadProblem:
+def _nothing_valid(log: RunLog, choice: ColumnOptions) -> ReadProblem:
     cleaned = log.cleaned
     reasons = ", ".join(f"{n} {reason}" for reason, n in cleaned.dropped.items())
     line = min((min(lines) for lines in cleaned.first_lines.values()), default=1)
@@ -90,24 +90,24 @@ def _nothing_valid(log: Log, choice: Choice) -> ReadProblem:
     return ReadProblem("no_valid_rows", message)
 
 
-def _of_first_row(table: Table, name: str) -> str:
+def _of_first_row(table: LogTable, name: str) -> str:
     fault = FAULTS[table.faults[name][0]]
     return table.first.get(name) or fault or f"{table.columns[name][0]:g}"
 
 
 def _failed(
-    run: Found, problem: ReadProblem | None, dropped: Mapping[str, int], standing: Integrity
-) -> Analysed:
+    run: DiscoveredRun, problem: ReadProblem | None, dropped: Mapping[str, int], standing: Integrity
+) -> RunAnalysis:
     result = RunResult(run.run, "error", problem, 0, dict(dropped))
     complete = replace(result, unfinished=standing.unfinished, checksums=standing.checksums)
-    return Analysed(complete, None)
+    return RunAnalysis(complete, None)
 
 
 def _result(
-    run: Found,
-    who: Identity,
-    log: Log,
-    choice: Choice,
+    run: DiscoveredRun,
+    who: RunIdentity,
+    log: RunLog,
+    choice: ColumnOptions,
     standing: Integrity,
     laws: RunLaws,
 ) -> RunResult:
@@ -156,7 +156,7 @@ def _result(
     )
 
 
-def _course(log: Log, laws: RunLaws) -> dict[str, Any]:
+def _course(log: RunLog, laws: RunLaws) -> dict[str, Any]:
     """Return the fields of the run's row on the course of H and R, which need no law."""
     points, plain = log.cleaned.points, log.plain
     gain = regime.gain(points, columns.is_evaluation(log.columns.reward))
@@ -174,12 +174,12 @@ def _course(log: Log, laws: RunLaws) -> dict[str, Any]:
     }
 
 
-def _curves(log: Log, laws: RunLaws, who: Identity, choice: Choice) -> dict[str, Any]:
+def _curves(log: RunLog, laws: RunLaws, who: RunIdentity, choice: ColumnOptions) -> dict[str, Any]:
     """Return the fields of the run's row on curves other than exp(H)."""
-    bounds = columns.reward_range(log.columns.reward, who.ours, choice)
+    bounds = columns.reward_range(log.columns.reward, who.is_ours, choice)
     law, whole = laws.law, laws.law.span.until is None
     compared = laws.compared if whole else rivals.compare(law.fitted.points)
-    known = None if law.span.fails else ceiling.over_forms(law.fitted, compared, bounds)
+    known = None if law.span.fails else ceiling.average_over_forms(law.fitted, compared, bounds)
     return {
         "rivals": laws.compared,
         "against_linear": rivals.against_linear(laws.compared),
@@ -187,7 +187,9 @@ def _curves(log: Log, laws: RunLaws, who: Identity, choice: Choice) -> dict[str,
     }
 
 
-def _other_fits(log: Log, laws: Mapping[str, JudgedLaw], who: Identity) -> dict[str, ColumnLaw]:
+def _other_fits(
+    log: RunLog, laws: Mapping[str, JudgedLaw], who: RunIdentity
+) -> dict[str, ColumnLaw]:
     return {
         column: ColumnLaw(
             **law_span.numbers_of(law),
@@ -202,16 +204,16 @@ def _other_fits(log: Log, laws: Mapping[str, JudgedLaw], who: Identity) -> dict[
     }
 
 
-def _ends(log: Log, who: Identity) -> dict[str, Yardsticks]:
+def _ends(log: RunLog, who: RunIdentity) -> dict[str, Yardsticks]:
     return yardsticks.read(log.table, who.cards.anchors, setting(who.config, "eval", "users"))
 
 
-def _reasons(told: Verdict, who: Identity) -> list[str]:
+def _reasons(told: Verdict, who: RunIdentity) -> list[str]:
     """Return the reasons of a verdict, with `invalid_users` added if R is no reward for empathy."""
     return [*told.reasons, *(["invalid_users"] if who.invalid_users else [])]
 
 
-def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, list[str]]:
+def _dropped_at(run: DiscoveredRun, cleaned: Cleaned, standing: Integrity) -> dict[str, list[str]]:
     """Reason -> the first few rows left out for it, by line number or else by step."""
     lines = {
         reason: [f"{run.metrics}:{n}" for n in numbers]
@@ -220,7 +222,7 @@ def _dropped_at(run: Found, cleaned: Cleaned, standing: Integrity) -> dict[str, 
     return lines | standing.dropped_at(run.metrics)
 
 
-def _series(run: Found, who: Identity, log: Log) -> RunSeries:
+def _series(run: DiscoveredRun, who: RunIdentity, log: RunLog) -> RunSeries:
     kind = (who.remedy, "null control" if who.null_control else None)
     panel = ", ".join((who.level or "other logs", *filter(None, kind)))
     named = who.level is not None and who.seed is not None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.law.results import Bounded, Interval
+from harness.law.results import BoundedEstimate, Interval
 
 WHY = (
     "no_run", "no_law", "no_common_reward", "one_seed", "seeds_alike", "unknown_seeds",
@@ -31,7 +31,7 @@ class PooledRun:
 class OverSeeds:
     """A number of the law over the seeds of a group."""
 
-    mean: Bounded | None
+    mean: BoundedEstimate | None
     """The same mean as in `a` or `ceiling` of the group."""
     between: Interval | None
     """Standard deviation of the true number between seeds."""
@@ -50,7 +50,7 @@ class LawOverSeeds:
 
 
 @dataclass(frozen=True, slots=True)
-class Follows:
+class LawShare:
     """The share of seeds whose reward follows the law, P(law)."""
 
     share: Interval | None
@@ -92,7 +92,7 @@ class ParametricOnset:
     """A log-normal distribution of onsets over seeds."""
 
     family: str
-    median: Bounded | None
+    median: BoundedEstimate | None
     """The step by which half of all seeds collapse. `high` is None if it may lie beyond the last
     step of the runs, `median` is None if the estimate does."""
     spread: float | None
@@ -129,5 +129,5 @@ class Population:
     """Population estimates of one group: law, share of seeds that follow it, onset."""
 
     law: LawOverSeeds
-    follows: Follows
+    follows: LawShare
     onset: OnsetOverSeeds

@@ -24,7 +24,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounded:
+class BoundedEstimate:
     """An estimate whose 95% interval may be unknown."""
 
     value: float
@@ -50,7 +50,7 @@ class Spikes:
 
 
 @dataclass(frozen=True, slots=True)
-class Unfinished:
+class UnfinishedRun:
     """The state of a run that is not done, or that is done but lacks rows."""
 
     status: str | None
@@ -64,7 +64,7 @@ class Unfinished:
 
 
 @dataclass(frozen=True, slots=True)
-class Skipped:
+class SkippedPath:
     """A path that the analysis skipped, or a run kept out of a group, and the reason."""
 
     path: str
@@ -80,18 +80,18 @@ class LevelEnds:
 
 
 @dataclass(frozen=True, slots=True)
-class Anchors:
+class AnchorRewards:
     """Results of the reference policies at a level, from its difficulty card.
 
     None where the card lacks a value. Rewards are in [0, 1], listening is in nats.
     """
 
-    deaf: Bounded | None = None
+    deaf: BoundedEstimate | None = None
     """The best fixed schedule of strategies, which ignores the user's words."""
-    attentive: Bounded | None = None
+    attentive: BoundedEstimate | None = None
     attentive_listening: float | None = None
-    optimum: Bounded | None = None
-    random: Bounded | None = None
+    optimum: BoundedEstimate | None = None
+    random: BoundedEstimate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class Yardsticks:
     user_se: float | None
     """Standard error of the reward due to the choice of held-out users; runs with the same users
     share this error."""
-    anchors: Anchors
+    anchors: AnchorRewards
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.result_parts import Bounded as Bounded
+from harness.law.result_parts import BoundedEstimate as BoundedEstimate
 from harness.law.result_parts import (
     CeilingOverForms,
     Forecast,
@@ -20,7 +20,7 @@ from harness.law.result_parts import (
     ReadProblem,
     Rival,
     Spikes,
-    Unfinished,
+    UnfinishedRun,
     Yardsticks,
 )
 from harness.law.result_parts import Floats as Floats
@@ -49,7 +49,7 @@ class Onset:
 
 
 @dataclass(frozen=True, slots=True)
-class Identified:
+class Identifiability:
     """Whether a and the ceiling are known well enough to be quoted; both False if the law fails."""
 
     a: bool
@@ -78,7 +78,7 @@ class LawNumbers:
     ceiling: Interval | None
     """b - a, the reward at H = 0."""
     cov_ab: float | None
-    identified: Identified
+    identified: Identifiability
     reliability: float | None
     """As RunResult.reliability."""
     ols: LeastSquares | None
@@ -118,7 +118,7 @@ class StageLaw:
 class AtOnset:
     """The state of a run around its onset."""
 
-    reward_left: Bounded | None
+    reward_left: BoundedEstimate | None
     """Ceiling minus the reward around the onset."""
     columns: Mapping[str, float | None]
     """Column of metrics.jsonl -> its mean around the onset; None if the log lacks the column."""
@@ -160,7 +160,7 @@ class RunResult:
     b: Interval | None = None
     ceiling: Interval | None = None
     cov_ab: float | None = None
-    identified: Identified | None = None
+    identified: Identifiability | None = None
     reliability: float | None = None
     """The reliability of exp(H): a by least squares / a by instrumental variable."""
     out_of_time_skill: float | None = None
@@ -209,7 +209,7 @@ class RunResult:
     run's level; None without cards.json."""
     transfer: Mapping[str, LevelEnds] | None = None
     """Named level -> eval/LEVEL/reward at the first evaluation and at the last."""
-    unfinished: Unfinished | None = None
+    unfinished: UnfinishedRun | None = None
     """None if the run is done, or if there is no run.json."""
     ended_by_rule: int | None = None
     """The step at which trainer.stop_when ended the run. The end values belong to that step, and

@@ -11,20 +11,20 @@ from harness.law.estimate import breaks, identifiability, onset, rivals, spikes
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io import clean
 from harness.law.io.clean import FEWEST_POINTS, Cleaned
-from harness.law.io.columns import EVALUATION, Chosen
+from harness.law.io.columns import EVALUATION, LogColumns
 from harness.law.io.importers.aliases import EVALUATIONS
-from harness.law.io.table import Table
+from harness.law.io.table import LogTable
 from harness.law.law_span import JudgedLaw, Span
 from harness.law.result_parts import Rival
 from harness.law.results import Onset
 
 
 @dataclass(frozen=True)
-class Log:
+class RunLog:
     """A run's table with the chosen columns and their valid rows."""
 
-    table: Table
-    columns: Chosen
+    table: LogTable
+    columns: LogColumns
     cleaned: Cleaned
     """The values as logged."""
     plain: Cleaned
@@ -40,7 +40,7 @@ class RunLaws:
     onset: Onset | None
     law: JudgedLaw
     """The law on the run's own reward column."""
-    shape: breaks.Binned | None
+    shape: breaks.BinnedRun | None
     compared: Mapping[str, Rival] | None
     """The scores of the law and its rivals on all points of the run's own reward column."""
     others: Mapping[str, JudgedLaw]
@@ -52,29 +52,31 @@ class RunLaws:
         return {reward: self.law.span} | {c: law.span for c, law in self.others.items()}
 
 
-def log_of(table: Table, columns: Chosen, declared: tuple[float, float] | None) -> Log:
+def log_of(table: LogTable, columns: LogColumns, declared: tuple[float, float] | None) -> RunLog:
     """Clean the chosen columns and remove their glitches.
 
     `declared`: the lowest and highest possible reward, if the user gave them.
     """
     cleaned = clean.clean(table, columns.entropy, columns.reward, declared)
-    plain = spikes.plain_log(cleaned)
-    return Log(table, columns, cleaned, plain, onset.plain_course(plain.steps, plain.entropy))
+    plain = spikes.remove_log_glitches(cleaned)
+    return RunLog(
+        table, columns, cleaned, plain, onset.bin_plain_entropy(plain.steps, plain.entropy)
+    )
 
 
-def fit(log: Log, intervened: bool) -> RunLaws:
+def fit(log: RunLog, intervened: bool) -> RunLaws:
     """Fit and judge the law on every reward column that has at least one point."""
     points, course = log.plain.points, log.course
-    run_onset = onset.find(course, points) if course is not None else None
+    run_onset = onset.find_onset(course, points) if course is not None else None
     whole = identifiability.fit(log.cleaned.points, plain=points)
-    shape = breaks.binned(whole.calm) if len(points) >= FEWEST_POINTS else None
+    shape = breaks.bin_run(whole.calm) if len(points) >= FEWEST_POINTS else None
     compared = rivals.compare(points)
     law = law_span.judge(whole, run_onset, course, intervened, shape, compared)
     laws = RunLaws(run_onset, law, shape, compared, _others(log, run_onset, intervened))
     return _by_stages(laws, log, intervened)
 
 
-def _others(log: Log, run_onset: Onset | None, intervened: bool) -> dict[str, JudgedLaw]:
+def _others(log: RunLog, run_onset: Onset | None, intervened: bool) -> dict[str, JudgedLaw]:
     """Fit and judge the law on eval/reward and the training reward, except the run's own column."""
     laws = {}
     for column in (EVALUATION, log.columns.training):
@@ -87,7 +89,7 @@ def _others(log: Log, run_onset: Onset | None, intervened: bool) -> dict[str, Ju
     return laws
 
 
-def _by_stages(laws: RunLaws, log: Log, intervened: bool) -> RunLaws:
+def _by_stages(laws: RunLaws, log: RunLog, intervened: bool) -> RunLaws:
     """Judge the law on the training reward again by stages, if the users changed in stages."""
     training = log.columns.training
     is_evaluation = log.columns.reward.startswith(EVALUATIONS)

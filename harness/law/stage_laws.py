@@ -15,7 +15,7 @@ from harness.law.compare.random_effects import RUN_95
 from harness.law.estimate import identifiability, interval, onset, stages
 from harness.law.estimate.stages import Stage
 from harness.law.io.clean import FEWEST_POINTS, Cleaned, Points
-from harness.law.io.table import Table
+from harness.law.io.table import LogTable
 from harness.law.law_span import JudgedLaw, Span
 from harness.law.results import Onset, StageLaw
 from harness.law.verdict import Verdict
@@ -27,7 +27,7 @@ STANDING = ("entropy_rises", "reward_died", "intervened")
 
 
 @dataclass(frozen=True)
-class Staged:
+class LawByStages:
     """The law on the training reward of a run, and the laws of its stages, if any."""
 
     law: JudgedLaw
@@ -45,14 +45,16 @@ class Staged:
 
 
 def judge(
-    law: JudgedLaw, table: Table, cleaned: Cleaned, run_onset: Onset | None, intervened: bool
-) -> Staged:
+    law: JudgedLaw, table: LogTable, cleaned: Cleaned, run_onset: Onset | None, intervened: bool
+) -> LawByStages:
     """Judge the law of all rows again by its stages. Return it unchanged if there are none."""
     held = {name: table.columns[name] for name in stages.COLUMNS if name in table.names}
-    users = stages.find(cleaned.steps, {n: column[cleaned.rows] for n, column in held.items()})
+    users = stages.find_stages(
+        cleaned.steps, {n: column[cleaned.rows] for n, column in held.items()}
+    )
     if users.mixed:
         told = replace(law.verdict, reasons=(*law.verdict.reasons, "mixed"))
-        return Staged(replace(law, verdict=told))
+        return LawByStages(replace(law, verdict=told))
     points = [(stage, _inside(stage, law.whole.points)) for stage in users.stages]
     judged = [
         (stage, _of_stage(stage, rows, run_onset, intervened))
@@ -60,16 +62,16 @@ def judge(
         if len(rows)
     ]
     if len(judged) < 2:
-        return Staged(law)
+        return LawByStages(law)
     laws = tuple(_plain(stage, found) for stage, found in judged)
     a = [one.a for one in laws if one.a is not None]
     errors = np.array([interval.half_width(one) / RUN_95 for one in a])
-    p = stages.p_same(np.array([one.value for one in a]), errors)
-    told = _told(law, [found.verdict for _, found in judged], users.stages)
+    p = stages.p_of_one_number(np.array([one.value for one in a]), errors)
+    told = _verdict_by_stages(law, [found.verdict for _, found in judged], users.stages)
     if told is law.verdict:
-        return Staged(law, laws, p)
+        return LawByStages(law, laws, p)
     # a line through the rows of several laws is no law, so its numbers must not enter a mean
-    return Staged(JudgedLaw(told, law.whole, law.whole, Span(fails=True)), laws, p)
+    return LawByStages(JudgedLaw(told, law.whole, law.whole, Span(fails=True)), laws, p)
 
 
 def _inside(stage: Stage, points: Points) -> Points:
@@ -79,7 +81,7 @@ def _inside(stage: Stage, points: Points) -> Points:
 def _of_stage(stage: Stage, points: Points, run_onset: Onset | None, intervened: bool) -> JudgedLaw:
     """Judge a stage as if it were a run, with the run's onset if it lies inside the stage."""
     within = run_onset is not None and stage.first < run_onset.step <= stage.last
-    course = onset.course(points.steps, points.entropy)
+    course = onset.bin_entropy(points.steps, points.entropy)
     whole = identifiability.fit(points)
     return law_span.judge(whole, run_onset if within else None, course, intervened)
 
@@ -97,7 +99,7 @@ def _plain(stage: Stage, law: JudgedLaw) -> StageLaw:
     )
 
 
-def _told(law: JudgedLaw, judged: list[Verdict], found: tuple[Stage, ...]) -> Verdict:
+def _verdict_by_stages(law: JudgedLaw, judged: list[Verdict], found: tuple[Stage, ...]) -> Verdict:
     """Return the verdict on the run: it fails only if every decided stage fails."""
     decided = [one for one in judged if one.word != "undetermined"]
     if decided and all(one.word == "fails" for one in decided):
@@ -114,4 +116,4 @@ def _is_one_law(law: JudgedLaw, found: tuple[Stage, ...]) -> bool:
     if line is None:
         return False
     left = [line.residuals[(steps >= s.first) & (steps <= s.last)] for s in found]
-    return stages.one_law([part for part in left if len(part) >= FEWEST_POINTS])
+    return stages.is_one_law([part for part in left if len(part) >= FEWEST_POINTS])

@@ -17,7 +17,7 @@ from harness.law.estimate import (
     regime,
     rivals,
 )
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.identifiability import LawFit
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.result_parts import Rival
@@ -69,10 +69,10 @@ class Verdict:
     law_break: float | None = None
     skill: float | None = None
     """Out-of-time skill: 1 - squared error of the law / of the last value (forecast.py)."""
-    before: Fitted | None = None
+    before: LawFit | None = None
     """The law before the onset, if it holds until then."""
 
-    def because(self, word: str, reason: str) -> Verdict:
+    def with_reason(self, word: str, reason: str) -> Verdict:
         """Return the verdict `word` with `reason` added and EXCUSES removed from the reasons."""
         kept = tuple(r for r in self.reasons if r not in EXCUSES)
         return replace(self, word=word, reasons=(*kept, reason))
@@ -82,13 +82,13 @@ class Verdict:
 class _Parts:
     """The parts of a run before its onset and from the onset on."""
 
-    fitted: Fitted
+    fitted: LawFit
     """The law on the whole run."""
     onset: float
     """The step of the onset; infinite if there is none."""
 
     @cached_property
-    def before(self) -> Fitted:
+    def before(self) -> LawFit:
         """The law before the onset. Fitted lazily, because not every verdict needs it."""
         points = self.fitted.points
         if self.onset == np.inf:
@@ -102,11 +102,11 @@ class _Parts:
 
 
 def judge(
-    fitted: Fitted,
+    fitted: LawFit,
     onset: Onset | None,
     run: BinnedEntropy | None,
     intervened: bool,
-    shape: breaks.Binned | None = None,
+    shape: breaks.BinnedRun | None = None,
     compared: Mapping[str, Rival] | None = None,
 ) -> Verdict:
     """Judge one fit. `onset` is the run's onset and `run` its binned H. Pass `shape` (the binned
@@ -118,11 +118,11 @@ def judge(
     verdict = _by_interval(fitted)
     many = len(fitted.points) >= FEWEST_POINTS
     if many and fitted.line is not None:
-        shape = shape or breaks.binned(fitted.calm)
+        shape = shape or breaks.bin_run(fitted.calm)
         verdict = _by_break(verdict, fitted, shape, onset)
         turns = breaks.falls_after_rise(shape, collapsed=onset is not None)
         if turns and verdict.word != "holds_until_onset":
-            verdict = verdict.because("fails", "reward_falls_while_entropy_falls")
+            verdict = verdict.with_reason("fails", "reward_falls_while_entropy_falls")
         if float(np.ptp(shape.x)) < HARDLY_MOVES:
             verdict = _left_open(verdict)
         verdict = replace(verdict, skill=forecast.out_of_time(fitted.line.x, fitted.line.reward))
@@ -139,8 +139,8 @@ def judge(
     return verdict
 
 
-def _by_interval(fitted: Fitted) -> Verdict:
-    if not identifiability.enough(fitted):
+def _by_interval(fitted: LawFit) -> Verdict:
+    if not identifiability.has_enough_points(fitted):
         return Verdict("undetermined", ("too_few_steps",))
     if fitted.line is None or fitted.spread is None:
         return Verdict("undetermined", ("identification_range",))
@@ -150,37 +150,37 @@ def _by_interval(fitted: Fitted) -> Verdict:
     if a.low > 0:
         return Verdict("holds", ())
     steepest = abs(a.value) + interval.half_width(a)
-    noise = interval.wobble(fitted.calm.reward).sd
+    noise = interval.measure_noise(fitted.calm.reward).sd
     moved = steepest * float(np.ptp(fitted.line.x))
     slight = steepest < SMALLEST_SLOPE * noise and moved < NO_MOVE * noise
-    constant = not identifiability.moves(fitted) and not np.ptp(fitted.points.reward)
+    constant = not identifiability.entropy_moves(fitted) and not np.ptp(fitted.points.reward)
     if slight and not constant:  # if neither R nor H moves, nothing is known about the relation
         return Verdict("fails", ("no_relation",))
     return Verdict("undetermined", ("identification_range",))
 
 
 def _by_break(
-    verdict: Verdict, fitted: Fitted, shape: breaks.Binned, onset: Onset | None
+    verdict: Verdict, fitted: LawFit, shape: breaks.BinnedRun, onset: Onset | None
 ) -> Verdict:
     """Apply a break of the law to the verdict. Before a collapse the law may have held."""
     assert fitted.line is not None
     fall = onset if onset is not None and onset.kind == "terminal_fall" else None
     parts = _Parts(fitted, np.inf if onset is None else onset.step)
     best = breaks.law_break(shape)
-    broken = best.f > breaks.BREAK_F and breaks.matters(best.unexplained, fitted.line, shape)
+    broken = best.f > breaks.BREAK_F and breaks.is_large(best.unexplained, fitted.line, shape)
     broken = broken and form.confirms_break(fitted)
     step = best.step
     if fall is not None and not broken:
         short = breaks.shortfall(parts.before, parts.after)
         broken = short is not None and short.z > SHORT_Z
-        broken = broken and short is not None and breaks.matters(short.reward, fitted.line, shape)
+        broken = broken and short is not None and breaks.is_large(short.reward, fitted.line, shape)
         step = fall.step
     if broken:
         bends = shape.reward_knot.f > BENDS_F
         return replace(_broken(verdict, onset, parts, bends), law_break=step)
     whole = breaks.shortfall(fitted, parts.after) if fall is not None else None
     if verdict.word == "holds" and whole is not None and whole.z > SUSPECT_Z:
-        return verdict.because("undetermined", "law_break")
+        return verdict.with_reason("undetermined", "law_break")
     return verdict
 
 
@@ -190,16 +190,16 @@ def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts, bends: bool) -
     If R continues as before (not `bends`), it did not follow the fall of H.
     """
     if onset is None or onset.kind == "explosion" or parts.before.spread is None:
-        return verdict.because("fails", "law_break")
+        return verdict.with_reason("fails", "law_break")
     a = parts.before.spread.a
     if a.low > 0 and bends:
-        return replace(verdict.because("holds_until_onset", "law_break"), before=parts.before)
+        return replace(verdict.with_reason("holds_until_onset", "law_break"), before=parts.before)
     if a.low > 0:
-        return verdict.because("undetermined", "law_break")
+        return verdict.with_reason("undetermined", "law_break")
     if onset.kind == "terminal_fall" and a.high > 0:
-        undecided = verdict.because("undetermined", "law_break")
+        undecided = verdict.with_reason("undetermined", "law_break")
         return replace(undecided, reasons=(*undecided.reasons, "identification_range"))
-    return verdict.because("fails", "law_break")
+    return verdict.with_reason("fails", "law_break")
 
 
 def _left_open(verdict: Verdict) -> Verdict:
@@ -216,15 +216,15 @@ def _may_follow(verdict: Verdict) -> bool:
     return set(verdict.reasons) <= {*LOOKS, *DOUBTS}
 
 
-def _by_form(verdict: Verdict, fitted: Fitted, compared: Mapping[str, Rival] | None) -> Verdict:
+def _by_form(verdict: Verdict, fitted: LawFit, compared: Mapping[str, Rival] | None) -> Verdict:
     """Apply the test of fit and the comparison of the law's form with a line in H.
 
     A line in H departs from the law at some step, so it is tested before a break is accepted.
     """
     if verdict.before is not None:
-        share = form.of_either(verdict.before)
+        share = form.misfit_of_either(verdict.before)
         return _misfitting(verdict, verdict.before, share) if share else verdict
-    found = form.of(fitted, compared)
+    found = form.form_of(fitted, compared)
     if found.linear:
         kept = tuple(reason for reason in verdict.reasons if reason not in LOOKS)
         return replace(verdict, word="linear", reasons=kept, law_break=None)
@@ -238,15 +238,15 @@ def _by_form(verdict: Verdict, fitted: Fitted, compared: Mapping[str, Rival] | N
     return replace(verdict, reasons=(*verdict.reasons, *better))
 
 
-def _misfitting(verdict: Verdict, law: Fitted, share: float) -> Verdict:
+def _misfitting(verdict: Verdict, law: LawFit, share: float) -> Verdict:
     """Return `fails` for a large misfit, else `undetermined`.
 
     If a is not identified, noise of H may cause the misfit. A small misfit leaves open whether R
     follows H.
     """
-    large = share > LARGE_MISFIT and identifiability.identified(law).a
+    large = share > LARGE_MISFIT and identifiability.judge_identifiability(law).a
     word = "fails" if large else "undetermined"
-    return replace(verdict.because(word, "misfit"), before=None)
+    return replace(verdict.with_reason(word, "misfit"), before=None)
 
 
 def _by_rise(verdict: Verdict, run: BinnedEntropy) -> Verdict:
@@ -261,7 +261,7 @@ def _by_rise(verdict: Verdict, run: BinnedEntropy) -> Verdict:
     if end.over_trough - end.over_start < SPENT:
         return replace(verdict, reasons=(*verdict.reasons, "entropy_rises"))
     if end.over_start > 0 or end.over_trough > RISES_FAR:
-        return verdict.because("fails", "entropy_rises")
+        return verdict.with_reason("fails", "entropy_rises")
     word = "undetermined" if verdict.word == "holds" else verdict.word
     return replace(verdict, word=word, reasons=(*verdict.reasons, "entropy_rises"))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.config.run import RunConfig
-from harness.law.variance.runs import Outcome
+from harness.law.variance.runs import RunAtLevel
 from harness.planning.pilot import Pilot, PilotLevel, RunCost
 from harness.records import plain_file
 from harness.records.run_folder import RunFolder
@@ -80,10 +80,10 @@ def _with_size(config: RunConfig, size: RunSize) -> RunConfig:
 
 
 def mean_run_cost(
-    folders: Sequence[Path], outcomes: Sequence[Outcome], gpus: int
+    folders: Sequence[Path], outcomes: Sequence[RunAtLevel], gpus: int
 ) -> RunCost | None:
     """Return the mean cost of a run by its events; None if they do not contain it."""
-    known = [one.spent for one in outcomes if one.spent is not None]
+    known = [one.cost for one in outcomes if one.cost is not None]
     if not known:
         return None
     walls = [wall for wall in map(_wall_s, folders) if wall is not None] if gpus else []

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.law.compare import groups
 from harness.law.io import discover, identity
-from harness.law.io.identity import Identity
+from harness.law.io.identity import RunIdentity
 
 FAILED = "failed"
 
@@ -41,7 +41,7 @@ def find_runs(path: Path) -> tuple[list[Candidate], list[UnusableRun]]:
     usable, others = [], []
     for run in discover.discover([path]).runs:
         who = identity.read(run.folder)
-        config = None if who.full_config is None else groups.flat(dict(who.full_config))
+        config = None if who.full_config is None else groups.flatten_config(dict(who.full_config))
         why = (
             run.problem.message.removeprefix(f"{run.run}: ")
             if run.problem and not who.has_record
@@ -51,11 +51,11 @@ def find_runs(path: Path) -> tuple[list[Candidate], list[UnusableRun]]:
             usable.append(Candidate(run.folder, config, who.seed))
         else:
             why = why or "no folder of a run"
-            others.append(UnusableRun(run.run, why, config, who.ours, who.status == FAILED))
+            others.append(UnusableRun(run.run, why, config, who.is_ours, who.status == FAILED))
     return usable, others
 
 
-def _why_not(who: Identity) -> str | None:
+def _why_not(who: RunIdentity) -> str | None:
     """Return why a run cannot be used; None for a finished run with a config and a seed."""
     if who.unreadable is not None:
         return who.unreadable

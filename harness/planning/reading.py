@@ -11,9 +11,9 @@ from harness.errors import DataError
 from harness.law import analysis
 from harness.law.compare import contrasts, groups, pairs, quantities, scales
 from harness.law.compare.claims import DEFAULT_MARGINS
-from harness.law.compare.footing import Footing, over_shared_range
+from harness.law.compare.comparison_basis import ComparisonBasis, restrict_to_shared_range
 from harness.law.compare.groups import Member
-from harness.law.compare.pairs import Side
+from harness.law.compare.pairs import ComparedGroup
 from harness.law.compare.quantities import CONTRASTED, QUANTITIES
 from harness.law.compare.replicates import COMMON
 from harness.law.io.clean import FEWEST_POINTS
@@ -21,7 +21,7 @@ from harness.law.io.columns import EVALUATION
 from harness.law.results import Interval
 from harness.law.settings import setting
 from harness.law.variance import components, parts, runs
-from harness.law.variance.runs import Outcome
+from harness.law.variance.runs import RunAtLevel
 from harness.planning import costs, exclusions
 from harness.planning.exclusions import SHOWN, EndedEarly, ExcludedRun
 from harness.planning.pilot import Pilot, PilotLevel
@@ -44,7 +44,7 @@ def read(source: str, chosen: Sequence[Sequence[Candidate]]) -> Pilot:
     Raise DataError if no run of a level can be used.
     """
     folders = [one.folder for level in chosen for one in level]
-    members, why_not = analysis.members_and_others(folders)
+    members, why_not = analysis.load_members_and_reasons(folders)
     names = [[str(one.folder) for one in level] for level in chosen]
     for level in names:
         if not any(member.result.run in level for member in members):
@@ -66,14 +66,14 @@ def of_members(
     level, `others` maps a run to the reason why it is not in `members`.
     """
     grouping = groups.group(members, pool_unlike=False).groups
-    by_level = _sides(pairs.sides(grouping, members), names)
+    by_level = _sides(pairs.compared_groups(grouping, members), names)
     sides = [side for side in by_level if side is not None]
     tested, why_not = _testable_quantities(
-        contrasts.contrasted(grouping, members, DEFAULT_MARGINS, pool_unlike=False)
+        contrasts.add_contrasts(grouping, members, DEFAULT_MARGINS, pool_unlike=False)
     )
     column = scales.column_for(sides) if sides else None
     outcomes = _outcomes([Path(member.result.run) for member in members], column)
-    within = over_shared_range(sides, Footing(column)) if sides else None
+    within = restrict_to_shared_range(sides, ComparisonBasis(column)) if sides else None
     levels = tuple(
         _level(side, config, column, within, outcomes)
         for side, config in zip(by_level, configs, strict=True)
@@ -109,7 +109,9 @@ def _ended_early(members: Sequence[Member]) -> tuple[EndedEarly, ...]:
     return tuple(one for one in every if one is not None)
 
 
-def _sides(sides: Sequence[Side], names: Sequence[Sequence[str]]) -> list[Side | None]:
+def _sides(
+    sides: Sequence[ComparedGroup], names: Sequence[Sequence[str]]
+) -> list[ComparedGroup | None]:
     """Return the side of each level; None if none of its runs has numbers."""
     by_run = {member.result.run: side for side in sides for member in side.members}
     return [next((by_run[run] for run in level if run in by_run), None) for level in names]
@@ -128,11 +130,11 @@ def _testable_quantities(every: Sequence[Any]) -> tuple[tuple[str, ...], dict[st
 
 
 def _level(
-    side: Side | None,
+    side: ComparedGroup | None,
     config: Mapping[str, Any],
     column: str | None,
-    within: Footing | None,
-    outcomes: Mapping[str, Outcome],
+    within: ComparisonBasis | None,
+    outcomes: Mapping[str, RunAtLevel],
 ) -> PilotLevel:
     if side is None:
         return PilotLevel(config, (), {})
@@ -145,10 +147,10 @@ def _level(
         quantity = QUANTITIES[name]
         for step in _cuts(evaluated, steps) if name in BY_STEP else (steps,):
             on = column if name in CONTRASTED or column in COMMON else STUDIED_ON
-            footing = Footing(on, until=float(step) if step < steps else None)
+            basis = ComparisonBasis(on, until=float(step) if step < steps else None)
             if name == "a":
-                footing = within or footing
-            of_runs = [quantity.value(member, footing) for member in members]
+                basis = within or basis
+            of_runs = [quantity.value(member, basis) for member in members]
             values.setdefault(name, {})[step] = tuple(map(_value, of_runs))
         if quantity.weighed:
             errors[name] = tuple(map(_half_width, of_runs))
@@ -170,7 +172,7 @@ def _gpus(config: Mapping[str, Any]) -> int:
 def _on(column: str, name: str, members: Sequence[Member]) -> tuple[float | None, ...]:
     """Return the value of a quantity of each run at its end, on a reward column."""
     quantity = QUANTITIES[name]
-    return tuple(_value(quantity.value(member, Footing(column))) for member in members)
+    return tuple(_value(quantity.value(member, ComparisonBasis(column))) for member in members)
 
 
 def _value(interval: Interval | None) -> float | None:
@@ -195,18 +197,18 @@ def _cuts(evaluated: Sequence[int], steps: int) -> list[int]:
     return sorted({*evaluated[FEWEST_POINTS - 1 :], steps})
 
 
-def _outcomes(folders: Sequence[Path], column: str | None) -> dict[str, Outcome]:
+def _outcomes(folders: Sequence[Path], column: str | None) -> dict[str, RunAtLevel]:
     """Return run folder -> outcomes of its last evaluation at the level of `column`."""
     level = OWN if column in (None, EVALUATION) else str(column).split("/")[1]
     return {one.run: one for one in runs.read(folders, level)[0]}
 
 
-def _of_users(level: Sequence[Outcome]) -> tuple[float | None, float | None]:
+def _of_users(level: Sequence[RunAtLevel]) -> tuple[float | None, float | None]:
     """Return PilotLevel.per_user and PilotLevel.per_conversation."""
     table = parts.outcome_table(level)
     if table is None:
         return None, None
-    found = components.crossed(table)
+    found = components.from_crossed_outcomes(table)
     crossed, repeats = found[components.SEED_USER].value, table.shape[2]
     if repeats == 1:
         return crossed, None

@@ -59,7 +59,7 @@ class RequestedLevels:
 
 def flat(config: RunConfig) -> dict[str, Any]:
     """Return dotted key -> value, as read from a run folder."""
-    return groups.flat(json.loads(json.dumps(config_file.to_dict(config))))
+    return groups.flatten_config(json.loads(json.dumps(config_file.to_dict(config))))
 
 
 def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLevels:

@@ -15,7 +15,7 @@ from harness.planning.costs import Hours
 from harness.planning.pilot import OWN_USERS
 from harness.planning.search import PlannedDesign
 from harness.planning.simulated_studies import Power
-from harness.report.tables.grid import grid
+from harness.report.tables.grid import folding_table
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text
@@ -114,7 +114,7 @@ def _of_pilot(answer: PlanResult) -> Iterator[str]:
 
 
 def _table(answer: PlanResult) -> Table:
-    table = grid("", "seeds", "steps", "users x repeats", "power [95%]", "hours")
+    table = folding_table("", "seeds", "steps", "users x repeats", "power [95%]", "hours")
     for row in answer.around:
         table.add_row(*map(text, _cells(row)))
     return table

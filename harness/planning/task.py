@@ -143,7 +143,7 @@ class DecisionRule:
         if self.paired:
             return 1.0
         tested = {name: [1.0] * len(self.pairs) for name in (self.quantity, *self.others)}
-        return families.adjusted(tested, self.primary)[self.quantity].first
+        return families.adjust_families(tested, self.primary)[self.quantity].first
 
     @property
     def words(self) -> str:
@@ -181,7 +181,9 @@ class DecisionRule:
             return 0
         p = [claims.p_differs(estimate) for estimate in estimates.values()]
         beside = {name: [1.0] * len(p) for name in self.others}
-        adjusted = families.adjusted({self.quantity: p, **beside}, self.primary)[self.quantity].p
+        adjusted = families.adjust_families({self.quantity: p, **beside}, self.primary)[
+            self.quantity
+        ].p
         place = list(estimates).index(at)
         if adjusted[place] >= claims.LEVEL:
             return 0
@@ -191,10 +193,10 @@ class DecisionRule:
 def _link(levels: Sequence[Runs], pair: tuple[int, int]) -> int:
     later, baseline = (levels[place] for place in pair)
     gaps = [one.value - other.value for one, other in zip(later, baseline, strict=True)]
-    estimate = link_tests.paired(gaps)
+    estimate = link_tests.paired_estimate(gaps)
     if estimate is None:
         return 0
     for sign in (1, -1):
-        if link_tests.evidence((estimate, estimate), sign, 0.0).supported < claims.LEVEL:
+        if link_tests.verdict_p_values((estimate, estimate), sign, 0.0).supported < claims.LEVEL:
             return sign
     return 0

@@ -23,7 +23,7 @@ from harness.records.run_folder import RunFolder
 from harness.report import write as report
 from harness.report.figures import probe as figure
 from harness.report.figures.labels import LONGEST_GROUP, label, labels
-from harness.report.figures.probe import Line, Panel, Point
+from harness.report.figures.probe import ProbePanel, ProbePoint, ProbeSeries
 from harness.report.tables import csv_files
 
 READINGS = "readings.csv"
@@ -62,7 +62,7 @@ def heading(probed: ProbeResult) -> str:
     return f"{probed.asks} ({label(Path(probed.run).name)})"
 
 
-def panels(probed: ProbeResult) -> list[Panel]:
+def panels(probed: ProbeResult) -> list[ProbePanel]:
     """Return one panel per quantity or level, skipping those without a measured value."""
     if probed.probe == width.PROBE.name:
         return [panel for panel in _over_tries(probed) if panel.lines]
@@ -71,17 +71,17 @@ def panels(probed: ProbeResult) -> list[Panel]:
     return made if above is None else [above, *made]
 
 
-def _over_steps(probed: ProbeResult) -> Iterable[Panel]:
+def _over_steps(probed: ProbeResult) -> Iterable[ProbePanel]:
     every = [*_of_start(probed), *probed.readings]
     named = labels(probed.levels, LONGEST_GROUP)
     for first in {reading.label: reading for reading in every}.values():
         here = [reading for reading in every if reading.label == first.label]
         lines = [
-            Line(named[level], slot, _points(here, level))
+            ProbeSeries(named[level], slot, _points(here, level))
             for slot, level in enumerate(probed.levels)
         ]
         shown = tuple(line for line in lines if line.points)
-        yield Panel(first.label, "step", first.unit, shown, first.people)
+        yield ProbePanel(first.label, "step", first.unit, shown, first.people)
 
 
 def _of_start(probed: ProbeResult) -> Sequence[ProbeReading]:
@@ -89,15 +89,15 @@ def _of_start(probed: ProbeResult) -> Sequence[ProbeReading]:
     return [reading for reading in probed.reference if reading.step == START]
 
 
-def _points(readings: Iterable[ProbeReading], level: str) -> tuple[Point, ...]:
+def _points(readings: Iterable[ProbeReading], level: str) -> tuple[ProbePoint, ...]:
     return tuple(
-        Point(reading.step, one.value, one.low, one.high)
+        ProbePoint(reading.step, one.value, one.low, one.high)
         for reading in readings
         if reading.level == level and (one := reading.estimate).value is not None
     )
 
 
-def _over_tries(probed: ProbeResult) -> Iterable[Panel]:
+def _over_tries(probed: ProbeResult) -> Iterable[ProbePanel]:
     last = [reading for reading in probed.readings if reading.step == probed.steps[-1]]
     what = "the start" if probed.against == "start" else label(probed.against)
     for level in probed.levels:
@@ -106,15 +106,15 @@ def _over_tries(probed: ProbeResult) -> Iterable[Panel]:
             shown = setting or "as trained"
             after = _curve(last, level, setting)
             before = _curve(probed.reference, level, setting)
-            lines.append(Line(f"step {probed.steps[-1]}, {shown}", slot, after))
-            lines.append(Line(f"{what}, {shown}", slot, before, is_reference=True))
+            lines.append(ProbeSeries(f"step {probed.steps[-1]}, {shown}", slot, after))
+            lines.append(ProbeSeries(f"{what}, {shown}", slot, before, is_reference=True))
         known = tuple(line for line in lines if line.points)
-        yield Panel(level, TRIES, "best reward of k", known, doubles=True)
+        yield ProbePanel(level, TRIES, "best reward of k", known, doubles=True)
 
 
-def _curve(readings: Iterable[ProbeReading], level: str, setting: str) -> tuple[Point, ...]:
+def _curve(readings: Iterable[ProbeReading], level: str, setting: str) -> tuple[ProbePoint, ...]:
     return tuple(
-        Point(int(reading.quantity.split()[-1]), one.value, one.low, one.high)
+        ProbePoint(int(reading.quantity.split()[-1]), one.value, one.low, one.high)
         for reading in readings
         if (reading.level, reading.setting) == (level, setting)
         and reading.quantity.startswith(width.BEST)
@@ -122,7 +122,7 @@ def _curve(readings: Iterable[ProbeReading], level: str, setting: str) -> tuple[
     )
 
 
-def _run_panel(probed: ProbeResult) -> Panel | None:
+def _run_panel(probed: ProbeResult) -> ProbePanel | None:
     """Return a panel of H and R of the batches up to the last probed step.
 
     None if only one step was probed, or the run has no readable rows.
@@ -137,8 +137,8 @@ def _run_panel(probed: ProbeResult) -> Panel | None:
     points = clean.clean(rows, "entropy", "reward").points
     shown = points.steps <= probed.steps[-1]
     lines = tuple(
-        Line(name, slot, tuple(Point(*at, None, None) for at in made), is_course=True)
+        ProbeSeries(name, slot, tuple(ProbePoint(*at, None, None) for at in made), is_course=True)
         for slot, (name, values) in enumerate((("H", points.entropy), ("R", points.reward)))
         if (made := list(zip(points.steps[shown].tolist(), values[shown].tolist(), strict=True)))
     )
-    return Panel(RUN_TITLE, "step", RUN_HEIGHTS, lines) if lines else None
+    return ProbePanel(RUN_TITLE, "step", RUN_HEIGHTS, lines) if lines else None

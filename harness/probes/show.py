@@ -11,7 +11,7 @@ from rich.text import Text
 from harness.probes import served
 from harness.probes.over_users import ProbeEstimate
 from harness.probes.results import START, ProbeReading, ProbeResult
-from harness.report.tables.grid import grid
+from harness.report.tables.grid import folding_table
 from harness.report.text import wording
 from harness.utils.safe_text import text
 
@@ -56,7 +56,7 @@ def _table(probed: ProbeResult, level: str) -> Table:
     others = [name for name in (PEOPLE, PUBLISHED) if _has(probed, name)]
     step = probed.steps[-1]
     headings = [_against(probed), "model" if step == START else f"step {step}", "change"]
-    table = grid(level, *headings, *others)
+    table = folding_table(level, *headings, *others)
     last = {r.label: r for r in probed.readings if r.level == level}  # of the last step
     for reading in probed.reference:
         if reading.level == level:

@@ -11,13 +11,13 @@ from typing import Any
 
 from harness.errors import PlugInError
 from harness.law import law_json as as_json
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.law.group_results import Analysis
 from harness.records import atomic
 from harness.report import formats
 from harness.report.figures import canvas, demo, levels, power, registry, study
 from harness.report.figures.canvas import Drawing
-from harness.report.figures.registry import Sketch
+from harness.report.figures.registry import PictureTask
 from harness.report.formats import Formats
 from harness.report.tables import csv_files, result_files, typeset
 from harness.utils import process_pool
@@ -27,7 +27,7 @@ FIGURES = ("auto", "all", "none")
 ON_SCREEN = formats.formats()
 LEFT_TO_OTHERS = 4
 """Number of figures left to the pool: importing matplotlib here takes longer than drawing one."""
-Drawn = SubmittedWork[Sketch, Mapping[str, bytes] | PlugInError]
+Drawn = SubmittedWork[PictureTask, Mapping[str, bytes] | PlugInError]
 """Figures as file name -> content, or the error of a plug-in that could not draw its figure."""
 
 
@@ -54,7 +54,7 @@ def begin_figures(
     process_pool.prepare(
         pool, "harness.report.figures.matplotlib_loader"
     )  # imports matplotlib while figures are selected here
-    return process_pool.submit(pool, files, registry.sketches(analysis, figures == "all"))
+    return process_pool.submit(pool, files, registry.select_pictures(analysis, figures == "all"))
 
 
 def write_analysis(
@@ -80,7 +80,7 @@ def write_analysis(
         if table is not None:
             written.append(out / name)
             atomic.write_text(written[-1], table)
-    for name, text in typeset.files(analysis, wanted.tables).items():
+    for name, text in typeset.typeset_files(analysis, wanted.tables).items():
         written.append(out / name)
         atomic.write_text(written[-1], text)
     failed = []
@@ -115,7 +115,7 @@ def law_json(analysis: Analysis) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def _files(wanted: Formats, sketch: Sketch) -> Mapping[str, bytes] | PlugInError:
+def _files(wanted: Formats, sketch: PictureTask) -> Mapping[str, bytes] | PlugInError:
     if not registry.is_of_plug_in(sketch):
         return _images(wanted, sketch)
     try:
@@ -124,9 +124,9 @@ def _files(wanted: Formats, sketch: Sketch) -> Mapping[str, bytes] | PlugInError
         return registry.failure(sketch.figure, error)
 
 
-def _images(wanted: Formats, sketch: Sketch) -> dict[str, bytes]:
+def _images(wanted: Formats, sketch: PictureTask) -> dict[str, bytes]:
     """Return the pictures, their numbers and, in a style without headings, the caption."""
-    drawing = registry.drawn(sketch, wanted.style)
+    drawing = registry.draw_picture(sketch, wanted.style)
     numbers = csv_files.table(drawing.columns, drawing.rows)
     files = {
         f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in wanted.pictures
@@ -172,7 +172,7 @@ def write_drawing(
         is_ours = first is not None and (out / first).is_file()
     files = {name: text.encode("utf-8") for name, text in texts.items()}
     if draw is not None:
-        with canvas.styled():
+        with canvas.use_style():
             drawing = draw()
         files[f"{name}.csv"] = csv_files.table(drawing.columns, drawing.rows).encode("utf-8")
         files |= {f"{name}.{kind}": canvas.image(drawing.figure, kind) for kind in pictures}
@@ -205,7 +205,7 @@ def write_measured(measured: Mapping[str, Any], out: Path, name: str) -> Path:
 
 def write_plan(
     plan: Mapping[str, Any],
-    shown: power.Shown | None,
+    shown: power.PowerPlot | None,
     out: Path,
     texts: Mapping[str, str],
     pictures: Sequence[str] = ON_SCREEN.pictures,
@@ -218,7 +218,7 @@ def write_plan(
     return write_drawing(draw, power.NAME, out, pictures, {"plan.json": _indented(plan), **texts})
 
 
-def write_demo(panels: Sequence[demo.Panel], out: Path) -> Path:
+def write_demo(panels: Sequence[demo.DemoPanel], out: Path) -> Path:
     """Write the picture of the demo into the folder of its analysis. Return the path of the PNG.
 
     Raises StorageError.
@@ -229,14 +229,14 @@ def write_demo(panels: Sequence[demo.Panel], out: Path) -> Path:
 
 
 def write_study(
-    outcome: Outcome, out: Path, pictures: Sequence[str] = ON_SCREEN.pictures
+    outcome: StudyOutcome, out: Path, pictures: Sequence[str] = ON_SCREEN.pictures
 ) -> list[Path]:
     """Write result.json and the figure of the links. Raises StorageError."""
     draw = partial(study.draw, outcome)
     return write_drawing(draw, study.NAME, out, pictures, {"result.json": study_json(outcome)})
 
 
-def study_json(outcome: Outcome) -> str:
+def study_json(outcome: StudyOutcome) -> str:
     """Return the outcome as `harness study --json` prints it. Raises ValueError on NaN."""
     return _indented(outcome.to_json())
 

@@ -18,7 +18,7 @@ from harness.errors import DataError
 from harness.execution import ledger
 from harness.law import analysis
 from harness.law.compare import other_study, study_arms, study_outcome
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.records import plain_file, study_file
 from harness.records.study_file import Link, StudyRecord, StudyStatement
 from harness.study import looks
@@ -32,7 +32,7 @@ class LastVerdict:
     study: str
     stated: StudyStatement
     """The statement that was last judged; before the first look, the planned one."""
-    outcome: Outcome | None
+    outcome: StudyOutcome | None
     """None if the study has not been judged yet, or its result is missing."""
     notes: Sequence[str]
     """Further remarks for the reader, one sentence each."""
@@ -63,19 +63,19 @@ def _judge_again(
     stated: StudyStatement,
     result: Mapping[str, Any],
     pool: Executor | None,
-) -> tuple[Outcome, list[str]]:
+) -> tuple[StudyOutcome, list[str]]:
     """Judge the links on the runs of the recorded looks; return the outcome and notes."""
     seen, runs = looks.earlier_looks(root, record), ledger.read(root)
-    done = study_arms.finished(runs)
+    done = study_arms.finished_folders(runs)
     pairs = (pair for look in seen for of_link in look.pairs.values() for pair in of_link)
     names = {name for pair in pairs for name in str(pair).split(" ")}
     known = _with_their_controls(names, done, stated, record)
-    members, lost = analysis.members(known, pool), study_arms.diverged(runs)
-    arms = study_arms.arms(record, stated, members, lost)
-    outcome = study_outcome.judge(record.study, stated, str(root), arms, record.changed, seen)
+    members, lost = analysis.load_members(known, pool), study_arms.diverged_runs(runs)
+    arms = study_arms.assign_runs(record, stated, members, lost)
+    outcome = study_outcome.judge_study(record.study, stated, str(root), arms, record.changed, seen)
     if (kept := result.get("beside")) is not None:
-        effects = other_study.recorded([*outcome.links, *outcome.checks], kept)
-        outcome = replace(outcome, beside=effects)
+        effects = other_study.compare_stored_study([*outcome.links, *outcome.checks], kept)
+        outcome = replace(outcome, comparison=effects)
     return outcome, _notes(outcome, result, done, known, record)
 
 
@@ -97,7 +97,7 @@ def _with_their_controls(
 
 
 def _notes(
-    outcome: Outcome,
+    outcome: StudyOutcome,
     result: Mapping[str, Any],
     done: Sequence[Path],
     known: Sequence[Path],

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.errors import DataError
 from harness.law.compare import study_outcome
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.records import holder, plain_file, study_file
 from harness.records.run_folder import RunFolder
 from harness.records.study_file import InterimLook, StudyRecord
@@ -18,9 +18,9 @@ RESULT = "study/result.json"
 DAMAGED = (DataError, ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 
-def record_look(root: Path, record: StudyRecord, outcome: Outcome) -> StudyRecord:
+def record_look(root: Path, record: StudyRecord, outcome: StudyOutcome) -> StudyRecord:
     """Add this look to study.json, unless its pairs are those of earlier looks."""
-    look = study_outcome.look(outcome, record.looks)
+    look = study_outcome.new_look(outcome, record.looks)
     if look is None:
         return record
     now = replace(record, looks=[*record.looks, look])

@@ -169,7 +169,7 @@ def intervals(cell: str, runs: int) -> IntervalCoverage:
     fits = [
         f
         for f in (identifiability.fit(points_of(log)) for log in logs)
-        if identifiability.enough(f)
+        if identifiability.has_enough_points(f)
     ]
     spreads = [f.spread for f in fits if f.spread is not None]
     ols = [classical(f.points) for f in fits]
@@ -220,8 +220,8 @@ def judge_run(log: SyntheticRun) -> verdict.Verdict:
 
 def look(log: SyntheticRun) -> LawOutcome:
     points = points_of(log)
-    course = onset.course(log.steps, log.entropy)
-    found = onset.find(course, points) if course else None
+    course = onset.bin_entropy(log.steps, log.entropy)
+    found = onset.find_onset(course, points) if course else None
     silent = (
         None if log.silent is None else regime.silent_share([ColumnSeries(log.steps, log.silent)])
     )

@@ -78,7 +78,7 @@ class FigureContract:
         for suffix, numbers in figure.select(subject(analysis)):
             sent = pickle.loads(pickle.dumps(numbers))
             name = f"{figure.name}{suffix}"
-            with canvas.styled():
+            with canvas.use_style():
                 assert figure.draw(sent, name).rows == figure.draw(numbers, name).rows
 
     @pytest.mark.parametrize("kind", canvas.KINDS)
@@ -114,7 +114,7 @@ def drawn(figure: FigureSpec[Any], analysis: Analysis) -> Iterator[tuple[str, Dr
     """Yield each page with its expected name."""
     for suffix, numbers in figure.select(subject(analysis)):
         name = f"{figure.name}{suffix}"
-        with canvas.styled():
+        with canvas.use_style():
             yield name, figure.draw(numbers, name)
 
 

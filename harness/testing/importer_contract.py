@@ -61,7 +61,7 @@ class ImporterContract:
             table = reading.read(path, tuple(dict.fromkeys(("step", *names))))
         assert np.isfinite(table.columns["step"]).all()
         for known in (aliases.ENTROPIES, aliases.REWARDS):
-            name = aliases.first(table.names, known)
+            name = aliases.first_accepted(table.names, known)
             assert name is not None, f"rows must have one of {', '.join(known)}"
             assert np.isfinite(table.columns[name]).sum() >= 8, name
 

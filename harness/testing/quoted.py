@@ -15,7 +15,7 @@ from itertools import product, repeat
 import numpy as np
 
 from harness.law.estimate import identifiability, null_control, regime, rivals
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.identifiability import LawFit
 from harness.law.results import Floats, Interval
 from harness.testing import synthetic
 from harness.testing.cells import FIRST_SEED, points_of
@@ -83,10 +83,10 @@ def identified_row(n: int, noise: str, course: str, runs: int) -> str:
     fits = [
         f
         for f in (identifiability.fit(points_of(log)) for log in logs)
-        if identifiability.enough(f)
+        if identifiability.has_enough_points(f)
     ]
     known = {
-        what: [f for f in fits if getattr(identifiability.identified(f), what)]
+        what: [f for f in fits if getattr(identifiability.judge_identifiability(f), what)]
         for what in ("a", "ceiling")
     }
     ratios = [f.spread.a.value / TRUE_A for f in known["a"] if f.spread]
@@ -98,7 +98,7 @@ def identified_row(n: int, noise: str, course: str, runs: int) -> str:
     )  # fmt: skip
 
 
-def _covered(fits: Sequence[Fitted], what: str, truth: float) -> str:
+def _covered(fits: Sequence[LawFit], what: str, truth: float) -> str:
     """Return the percentage of intervals that contain the truth."""
     found: list[Interval] = [getattr(f.spread, what) for f in fits]
     return _mean([100.0 * (i.low <= truth <= i.high) for i in found], ".0f")
@@ -126,7 +126,7 @@ def driven_row(n: int, rho: float, fall: float, runs: int) -> str:
         found = [_null_share(seed, n, rho, fall, share) for seed in _seeds(runs)]
         given = [f for f in found if f is not None]
         known = len(given)
-        marked = sum(null_control.driven(f) for f in given)
+        marked = sum(null_control.is_noise_driven(f) for f in given)
         cells.append(f"{100 * marked / known:.1f}" if known else "")
     return _row(n, f"{rho:g}", fall, f"{100 * known / runs:.0f}", *cells)
 

@@ -46,7 +46,7 @@ def runs(
     for seed in seeds:
         rows = [{**row, COMMON: row["reward"]} for row in synthetic.rows(made(seed))]
         run_folders.write_run(folder / str(seed), rows, seed=seed)
-    every = analysis.members([folder])
+    every = analysis.load_members([folder])
     for member in every:
         member.replicate.span(COMMON)  # cached, so that it is judged once for all sweeps
     return every
@@ -111,7 +111,7 @@ def _numbers(law: LawNumbers | None, by: float) -> LawNumbers | None:
 def compare_levels(members: Sequence[Member]) -> tuple[GroupResult, ...]:
     """Return the groups of a sweep, with their contrasts, in the order of its levels."""
     found = groups.group(members, pool_unlike=False).groups
-    return contrasts.contrasted(found, members, DEFAULT_MARGINS, pool_unlike=False)
+    return contrasts.add_contrasts(found, members, DEFAULT_MARGINS, pool_unlike=False)
 
 
 def of_quantity(every: Sequence[GroupResult], quantity: str) -> list[tuple[int, int, Contrast]]:

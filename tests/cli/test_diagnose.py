@@ -20,10 +20,10 @@ from harness.cli import report
 from harness.errors import DataError
 from harness.law import analysis
 from harness.law.diagnosis import fidelity
-from harness.law.diagnosis.diagnose import diagnose, of_run
+from harness.law.diagnosis.diagnose import diagnose, diagnose_run
 from harness.law.diagnosis.results import FLAGS, MECHANISMS, Sign
-from harness.law.io.columns import Choice
-from harness.law.result_parts import Skipped
+from harness.law.io.columns import ColumnOptions
+from harness.law.result_parts import SkippedPath
 from harness.law.results import Interval
 from harness.report.tables import diagnosis as table
 from harness.testing.commands import here
@@ -114,7 +114,7 @@ def test_names_and_answers_of_others_are_shown_as_they_are(runs: Path) -> None:
         found, _ = diagnose([runs / "one"])
         named = tuple(replace(one, run="runs/[red]\x1b[2Jx") for one in found)
         console = Console(width=140, file=io.StringIO(), record=True)
-        table.show(named, [Skipped("runs/y", "[link=x]\x1b]0;z")], console)
+        table.print_diagnosis(named, [SkippedPath("runs/y", "[link=x]\x1b]0;z")], console)
         said = console.export_text()
     finally:
         answer.unlink()
@@ -202,17 +202,19 @@ def test_python_and_the_command_refuse_runs_none_of_which_is_finished(
 
 
 def test_one_reading_serves_the_law_and_the_diagnosis(runs: Path) -> None:
-    analysed, members = analysis.with_members([runs], Choice(None, None, None))
+    analysed, members = analysis.analyse_with_members([runs], ColumnOptions(None, None, None))
     alone = analysis.analyse([runs])
     assert analysed.runs == alone.runs
     assert analysed.groups == alone.groups
-    assert tuple(map(of_run, members)) == diagnose([runs])[0]
+    assert tuple(map(diagnose_run, members)) == diagnose([runs])[0]
 
 
 def test_sixty_columns_break_no_word(runs: Path) -> None:
     found, left_out = diagnose([runs])
     console = Console(width=60, record=True, file=io.StringIO())
-    table.show([replace(one, run=Path(one.run).name) for one in found], left_out, console)
+    table.print_diagnosis(
+        [replace(one, run=Path(one.run).name) for one in found], left_out, console
+    )
     said = console.export_text()
     for word in ("exploration", "reliability", "direction", "shuffled", "noise"):
         assert re.search(rf"(?<!\S){word}(?!\S)", said), word
@@ -222,7 +224,7 @@ def test_runs_of_two_sweeps_are_named_in_one_way(runs: Path) -> None:
     found, left_out = diagnose([runs])
     paths = ("a/0-easy", "b/0-easy", "b/1-hard")
     console = Console(width=140, record=True, file=io.StringIO())
-    table.show([replace(found[0], run=path) for path in paths], left_out, console)
+    table.print_diagnosis([replace(found[0], run=path) for path in paths], left_out, console)
     rows = console.export_text().splitlines()
     assert [row.split()[0] for row in rows if row.startswith(("a", "b"))] == list(paths)
     assert not any(row.startswith("1-hard") for row in rows)

@@ -46,7 +46,7 @@ def test_the_table_names_parts_reasons_and_plans(
 
 def test_sixty_columns_break_no_word(sweep: Path) -> None:
     console = Console(width=60, record=True, file=io.StringIO())
-    table.show(measure.measure([sweep], "own", 0.05), console)
+    table.print_variance(measure.measure([sweep], "own", 0.05), console)
     said = console.export_text()
     for word in ("difficulty=easy", "difficulty=hard", "listening", "repeats", "reward"):
         assert re.search(rf"(?<!\S){word}(?!\S)", said), word
@@ -155,7 +155,7 @@ def test_without_costs_there_is_no_plan_and_the_table_says_so(tmp_path: Path) ->
     assert list(table.plans(found)) == [
         "no plan: events.jsonl of these runs does not tell what they cost"
     ]
-    table.show(found, Console(quiet=True))
+    table.print_variance(found, Console(quiet=True))
 
 
 def test_what_is_no_run_is_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from harness.cli import watch_view
 from harness.cli.watched_log import FollowOptions
-from harness.law.io.columns import Choice
+from harness.law.io.columns import ColumnOptions
 from harness.testing import commands
 from tests.cli.watched import events, look, made_log
 
@@ -69,7 +69,7 @@ def test_a_constant_reward_of_unknown_range_gets_no_advice_and_is_shown(tmp_path
 
 def test_rows_outside_the_reward_range_are_left_out_and_counted(tmp_path: Path) -> None:
     log = log_of(tmp_path / "log.jsonl", [*np.linspace(0.2, 0.6, 29), 30.44])
-    view = look(log, FollowOptions(Choice(None, None, reward_range=(0.0, 1.0))))
+    view = look(log, FollowOptions(ColumnOptions(None, None, reward_range=(0.0, 1.0))))
     assert view.reward == pytest.approx(0.6)
     assert view.damaged == 1
     assert watch_view.line(view).endswith("1 damaged line")
@@ -80,7 +80,7 @@ def test_at_or_behind_the_last_step_there_is_no_advice(
     tmp_path: Path, steps: int, said: str
 ) -> None:
     log = log_of(tmp_path / "log.jsonl", list(np.linspace(0.2, 0.6, 30)))
-    view = look(log, FollowOptions(Choice(None, None), steps=steps))
+    view = look(log, FollowOptions(ColumnOptions(None, None), steps=steps))
     assert view.advice is not None
     assert (view.advice.word, view.advice.p_gain) == ("watch", None)
     assert said in view.advice.reason

@@ -11,9 +11,9 @@ import pytest
 
 from harness.cli.watched_log import FollowedLog, FollowOptions, LogState
 from harness.law.io import discover
-from harness.law.io.columns import Choice
+from harness.law.io.columns import ColumnOptions
 
-FOLLOWING = FollowOptions(Choice(None, None), idle_s=0.0)
+FOLLOWING = FollowOptions(ColumnOptions(None, None), idle_s=0.0)
 
 
 def events(text: str) -> list[dict[str, Any]]:

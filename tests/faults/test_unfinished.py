@@ -11,7 +11,7 @@ import pytest
 
 from harness.errors import DivergedError
 from harness.law.analysis import analyse
-from harness.law.analysis import members as members_of
+from harness.law.analysis import load_members as members_of
 from harness.law.compare import study_arms
 from harness.records.metrics_log import MetricsLog
 from harness.records.study_file import StudyRecord, StudyStatement
@@ -233,8 +233,8 @@ def test_an_arm_counts_what_diverged_or_was_cut_as_failed(
     ledger = Sweep(str(tmp_path), {}, rows_of)
     stated = StudyStatement("q", "source", (1, 2, 3), (), {"arm": ()}, (), (), (), {}, None)
     record = StudyRecord("s", {}, (), {"arm": {"1": "s1", "2": "s2", "3": "s3"}}, {})
-    members = members_of(study_arms.finished(ledger))
-    found = study_arms.arms(record, stated, members, study_arms.diverged(ledger))
+    members = members_of(study_arms.finished_folders(ledger))
+    found = study_arms.assign_runs(record, stated, members, study_arms.diverged_runs(ledger))
     counts = found.counts["arm"]
     assert (counts.planned, counts.failed, counts.diverged) == (3, 2, 1)
     assert list(found.runs["arm"]) == [3]

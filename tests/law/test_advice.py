@@ -178,7 +178,7 @@ def test_runs_that_no_one_command_made_are_made_again_one_by_one(tmp_path: Path)
     assert command_in(advice.what_would_decide(found)) == [
         "policy=tabular", "difficulty=easy", "seed=0", "trainer.steps=48",
     ]  # fmt: skip
-    ((helped, _),) = advice.next_steps(found, found.runs, typed_words.of_sweep)
+    ((helped, _),) = advice.next_steps(found, found.runs, typed_words.sweep_overrides)
     assert len(helped) == 1
 
 

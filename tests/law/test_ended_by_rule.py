@@ -57,7 +57,7 @@ def test_the_terminal_counts_such_runs_and_says_what_their_ends_are_of(
 
 def test_the_short_answer_says_so_before_its_rows(analysed: Analysis) -> None:
     console = Console(width=80, record=True, file=io.StringIO())
-    answer.show(analysed, Path("law"), None, console)
+    answer.print_answer(analysed, Path("law"), None, console)
     said = console.export_text()
     before = said.partition("to noise")[0]
     assert f"2 of 4 runs were ended by trainer.stop_when, at step {ended.STEPS}: " in before

@@ -9,7 +9,7 @@ from harness.law import law_span
 from harness.law.estimate import identifiability, onset
 from harness.law.io.clean import Points
 from harness.law.law_span import JudgedLaw, Span
-from harness.law.results import Identified
+from harness.law.results import Identifiability
 from harness.testing import synthetic
 from harness.testing.promises import HOLDS
 from harness.testing.synthetic import HIGH, LOW, TRUE_CEILING, SyntheticRun
@@ -18,8 +18,8 @@ from tests.present import present
 
 def judged(log: SyntheticRun) -> JudgedLaw:
     points = Points(log.steps, log.entropy, log.reward)
-    course = onset.course(log.steps, log.entropy)
-    begun = onset.find(present(course), points)
+    course = onset.bin_entropy(log.steps, log.entropy)
+    begun = onset.find_onset(present(course), points)
     return law_span.judge(identifiability.fit(points), begun, course, intervened=False)
 
 
@@ -44,8 +44,8 @@ def test_a_lawful_run_is_its_own_span() -> None:
 def test_a_law_that_fails_has_no_identified_number_however_narrow_its_intervals() -> None:
     law = judged(synthetic.wrong_sign(1, 300, LOW))
     assert law.span.fails
-    assert identifiability.identified(law.whole).ceiling
-    assert law.identified == Identified(a=False, ceiling=False)
+    assert identifiability.judge_identifiability(law.whole).ceiling
+    assert law.identified == Identifiability(a=False, ceiling=False)
 
 
 def test_a_collapse_at_which_the_law_may_have_broken_does_not_settle_the_numbers() -> None:

@@ -139,7 +139,7 @@ def test_a_staged_run_enters_no_mean_of_a_and_is_told_what_would_decide(tmp_path
 
 
 def test_the_stages_are_said_in_words(tmp_path: Path) -> None:
-    said = " ".join(explain.of_run(of(tmp_path, lawful_rows([300, 300, 300]))))
+    said = " ".join(explain.explain_run(of(tmp_path, lawful_rows([300, 300, 300]))))
     assert "by stages of its users: steps 1 to 300 (easy 1.00): a = 0.3" in said
     assert "They may share one a (p = " in said
     assert "the users changed while it trained: one law per stage" in said
@@ -154,7 +154,7 @@ def test_the_stages_are_where_the_users_change(lengths: list[int], lone: int, no
     level = np.repeat(np.arange(len(lengths)) % 2, lengths).astype(float)
     level[lone] = 1 - level[lone]
     shares = level + noise * np.random.default_rng(1).uniform(-1, 1, len(level))
-    found = stages.find(np.arange(1.0, len(level) + 1), {SHARES[0]: shares})
+    found = stages.find_stages(np.arange(1.0, len(level) + 1), {SHARES[0]: shares})
     ends = np.cumsum(lengths).tolist()
     assert [(s.first, s.last) for s in found.stages] == [
         (end - length + 1, end) for end, length in zip(ends, lengths, strict=True)
@@ -163,14 +163,15 @@ def test_the_stages_are_where_the_users_change(lengths: list[int], lone: int, no
 
 @given(n=st.integers(0, 2000))
 def test_a_steady_ramp_has_no_stages(n: int) -> None:
-    assert not stages.find(np.arange(float(n)), {SHARES[0]: ramp(n)}).stages
+    assert not stages.find_stages(np.arange(float(n)), {SHARES[0]: ramp(n)}).stages
 
 
 def test_the_test_of_one_a_rejects_as_often_as_it_says() -> None:
     """Errors estimated by 7 degrees of freedom each, as those of a jackknife over 8 blocks."""
     rng = np.random.default_rng(1)
     found = [
-        stages.p_same(rng.normal(size=3), np.sqrt(rng.chisquare(7, 3) / 7)) for _ in range(4000)
+        stages.p_of_one_number(rng.normal(size=3), np.sqrt(rng.chisquare(7, 3) / 7))
+        for _ in range(4000)
     ]
     assert 0.035 < np.mean([present(p) < 0.05 for p in found]) < 0.065
-    assert stages.p_same(np.ones(1), np.ones(1)) is None
+    assert stages.p_of_one_number(np.ones(1), np.ones(1)) is None

@@ -17,7 +17,7 @@ from harness.law.analysis import analyse
 from harness.law.estimate import identifiability, onset, regime
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.reasons import REASONS
-from harness.law.results import Identified, Interval, Onset
+from harness.law.results import Identifiability, Interval, Onset
 from harness.testing import cells, promises, run_folders, synthetic
 from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 
@@ -135,7 +135,7 @@ def test_a_remedy_is_a_reason_of_its_own() -> None:
 
 
 def course_of(log: SyntheticRun) -> BinnedEntropy:
-    course = onset.course(log.steps, log.entropy)
+    course = onset.bin_entropy(log.steps, log.entropy)
     assert course is not None
     return course
 
@@ -208,5 +208,5 @@ def test_where_neither_h_nor_the_reward_moves_nothing_is_known(
     ]
     run_folders.write_rows(tmp_path, rows)
     (run,) = analyse([tmp_path]).runs
-    assert run.identified == Identified(a=False, ceiling=False)
+    assert run.identified == Identifiability(a=False, ceiling=False)
     assert (run.verdict, run.reasons) == ("undetermined", ["identification_range"])

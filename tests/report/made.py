@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.group_results import Analysis, GroupResult, SeedMean
 from harness.law.population_results import (
-    Follows,
     LawOverSeeds,
+    LawShare,
     OnsetOverSeeds,
     OverSeeds,
     ParametricOnset,
@@ -19,10 +19,10 @@ from harness.law.population_results import (
     RunOnset,
     StepShare,
 )
-from harness.law.result_parts import ReadProblem, Skipped
+from harness.law.result_parts import ReadProblem, SkippedPath
 from harness.law.results import (
-    Bounded,
-    Identified,
+    BoundedEstimate,
+    Identifiability,
     Interval,
     LeastSquares,
     Onset,
@@ -61,7 +61,7 @@ def fitted(
         "a": around(a, half),
         "b": around(ceiling + a, 1.5 * half),
         "ceiling": around(ceiling, half),
-        "identified": Identified(a=identified, ceiling=identified),
+        "identified": Identifiability(a=identified, ceiling=identified),
         "reliability": 0.9,
         "ols": LeastSquares(0.9 * a, ceiling + a, 0.8),
         "onset": onset,
@@ -84,7 +84,7 @@ def analysis(
     runs: Sequence[tuple[RunResult, RunSeries]],
     failed: Sequence[RunResult] = (),
     groups: Sequence[GroupResult] = (),
-    skipped: Sequence[Skipped] = (),
+    skipped: Sequence[SkippedPath] = (),
 ) -> Analysis:
     return Analysis(
         runs=(*(result for result, _ in runs), *failed),
@@ -94,9 +94,9 @@ def analysis(
     )
 
 
-def group(key: Mapping[str, Any], runs: Sequence[str], ceiling: Pooled) -> GroupResult:
-    nothing = Pooled(None, None, None, 0, len(runs))
-    return GroupResult(key, runs, Pooled(0.3, 0.28, 0.32, 3, 0), ceiling, nothing, nothing)
+def group(key: Mapping[str, Any], runs: Sequence[str], ceiling: SeedMean) -> GroupResult:
+    nothing = SeedMean(None, None, None, 0, len(runs))
+    return GroupResult(key, runs, SeedMean(0.3, 0.28, 0.32, 3, 0), ceiling, nothing, nothing)
 
 
 def population(runs: Sequence[str]) -> Population:
@@ -111,7 +111,7 @@ def population(runs: Sequence[str]) -> Population:
         *(StepShare(run.step, 0.4, 0.1, 0.9, 1) for run in onsets),
     ]
     number = OverSeeds(
-        Bounded(0.8, 0.7, 0.9),
+        BoundedEstimate(0.8, 0.7, 0.9),
         Interval(0.02, 0.0, 0.1),
         [
             PooledRun(run, seed, around(0.8, 0.1), around(0.8, 0.05))
@@ -119,10 +119,10 @@ def population(runs: Sequence[str]) -> Population:
         ],
         None,
     )
-    fit = ParametricOnset("log_normal", Bounded(42.0, 35.0, None), 0.1, None)
+    fit = ParametricOnset("log_normal", BoundedEstimate(42.0, 35.0, None), 0.1, None)
     return Population(
         LawOverSeeds(number, number, 0),
-        Follows(share, share, len(runs), 0, 0, None),
+        LawShare(share, share, len(runs), 0, 0, None),
         OnsetOverSeeds(seen, 1, 0, 0, onsets, 60.0, share, points, fit),
     )
 

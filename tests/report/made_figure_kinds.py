@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from harness.law.group_results import Analysis, GroupNumbers, GroupResult, Pooled, SeedNumbers
-from harness.law.result_parts import Anchors, Yardsticks
-from harness.law.results import Bounded, Interval, Onset
+from harness.law.group_results import Analysis, GroupNumbers, GroupResult, SeedMean, SeedNumbers
+from harness.law.result_parts import AnchorRewards, Yardsticks
+from harness.law.results import BoundedEstimate, Interval, Onset
 from tests.report import made
 
 COLLAPSE = Onset("terminal_fall", 40, 35, 45)
@@ -20,7 +20,7 @@ HEARD = Yardsticks(
     0.6,
     -0.2,
     None,
-    Anchors(Bounded(0.72, 0.7, 0.74), None, 1.4, Bounded(0.8, None, None)),
+    AnchorRewards(BoundedEstimate(0.72, 0.7, 0.74), None, 1.4, BoundedEstimate(0.8, None, None)),
 )
 
 
@@ -32,7 +32,7 @@ def card(value: float) -> dict[str, Interval]:
 def compared(runs: list[str]) -> GroupNumbers:
     """What the forest takes of a group: a mean of each quantity, and the seeds behind it."""
     quantities = ("a", "ceiling", "gain", "fall")
-    means = {name: Pooled(0.5, 0.4, 0.6, len(runs), 0) for name in (*quantities, "onset")}
+    means = {name: SeedMean(0.5, 0.4, 0.6, len(runs), 0) for name in (*quantities, "onset")}
     numbers = {name: made.around(0.5, 0.1) for name in quantities}
     seeds = [
         SeedNumbers(run=run, seed=seed, onset=0.5, reached=1.0, **numbers)
@@ -54,7 +54,7 @@ def everything(level: str = "easy") -> Analysis:
     groups: list[GroupResult] = []
     for name in (level, "hard"):
         paths = [result.run for result, _ in runs if result.level == name]
-        group = made.group({"difficulty": name}, paths, Pooled(0.8, 0.7, 0.9, 2, 0))
+        group = made.group({"difficulty": name}, paths, SeedMean(0.8, 0.7, 0.9, 2, 0))
         seeds = made.population(paths)
         groups.append(replace(group, compared=compared(paths), population=seeds))
     return made.analysis(runs, groups=groups)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
-from harness.law.group_results import Analysis, Contrast, GroupNumbers, Pooled, SeedNumbers
+from harness.law.group_results import Analysis, Contrast, GroupNumbers, SeedMean, SeedNumbers
 from harness.report.figures import canvas
 from harness.report.figures import forest as figure_forest
 from harness.report.figures.canvas import Drawing
@@ -49,17 +49,17 @@ def compared(order: int, runs: Sequence[str], onsets: Sequence[float | None]) ->
         )
         for seed, (run, onset) in enumerate(zip(runs, onsets, strict=True), 1)
     ]  # fmt: skip
-    mean = Pooled(0.8 - 0.1 * order, 0.6, 1.0, len(runs), 0)
+    mean = SeedMean(0.8 - 0.1 * order, 0.6, 1.0, len(runs), 0)
     return GroupNumbers(
         order,
         "eval/medium/reward",
         shared_range=True,
         seeds=seeds,
-        a=Pooled(0.3, 0.28, 0.32, len(runs), 0),
+        a=SeedMean(0.3, 0.28, 0.32, len(runs), 0),
         ceiling=mean,
         gain=mean,
         fall=mean,
-        onset=Pooled(None, None, None, 0, onsets.count(None)),
+        onset=SeedMean(None, None, None, 0, onsets.count(None)),
     )
 
 
@@ -69,7 +69,7 @@ def study(level: str = "hard", **more: Any) -> Analysis:
     names = [run.run for run in analysis.runs]
     easy, other = (
         dataclasses.replace(
-            made.group({"difficulty": name}, runs, Pooled(0.8, 0.7, 0.9, 3, 0)),
+            made.group({"difficulty": name}, runs, SeedMean(0.8, 0.7, 0.9, 3, 0)),
             compared=compared(order, runs, [None, 0.4, 0.5 if order else None]),
         )
         for order, (name, runs) in enumerate((("easy", names[:3]), (level, names[3:])))
@@ -79,5 +79,5 @@ def study(level: str = "hard", **more: Any) -> Analysis:
 
 
 def forest(analysis: Analysis) -> Drawing:
-    with canvas.styled():
+    with canvas.use_style():
         return figure_forest.draw(figure_forest.drawable(analysis), "forest")

@@ -151,7 +151,7 @@ def test_a_run_with_all_there_is_to_say_is_explained_in_fifteen_lines() -> None:
         net_of_null=NetOfNull(None, None), at_onset=AtOnset(None, {}),
         silent_share=made.around(0.7, 0.1), **compared(),
     )  # fmt: skip
-    assert len(explain.of_run(run)) <= 15
+    assert len(explain.explain_run(run)) <= 15
 
 
 def drawn(analysis: Analysis, name: str) -> Drawing:

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from harness.law.analysis import analyse
-from harness.law.group_results import Analysis, Pooled
+from harness.law.group_results import Analysis, SeedMean
 from harness.records import holder
 from harness.records.run_folder import RunFolder
 from harness.report.tables import answer as table
@@ -54,14 +54,14 @@ def analysed(folder: Path) -> Analysis:
 
 def printed(analysed: Analysis, width: int, picture: Path | None = None) -> str:
     stream = io.StringIO()
-    table.show(analysed, Path("law"), picture, Console(file=stream, width=width))
+    table.print_answer(analysed, Path("law"), picture, Console(file=stream, width=width))
     return stream.getvalue()
 
 
 def test_every_run_is_in_a_row_or_is_its_noise(analysed: Analysis) -> None:
     rows = answer.rows(analysed)
     assert [row.name for row in rows] == list(LEVELS)
-    nulls = sum(answer.is_null(group) * len(group.runs) for group in analysed.groups)
+    nulls = sum(answer.is_null_control(group) * len(group.runs) for group in analysed.groups)
     assert sum(row.seeds for row in rows) + nulls == len(analysed.runs)
     assert answer.heading(analysed).startswith("18 runs, 9 of them null controls")
 
@@ -90,7 +90,7 @@ def test_six_rows_and_the_command_that_decides_most_are_twelve_lines(analysed: A
     )
     console = Console(file=io.StringIO(), width=80, record=True)
     left = replace(analysed, runs=runs)
-    table.show(
+    table.print_answer(
         left, Path("law"), Path("law/x.png"), console, lambda run: ("+sweeps=first_tabular",)
     )
     said = console.export_text().splitlines()
@@ -148,7 +148,7 @@ def test_the_verdict_on_held_out_users_is_no_same_batch(analysed: Analysis) -> N
 def test_what_the_interval_is_of_is_said_for_the_rows_that_are_shown(analysed: Analysis) -> None:
     rows = answer.rows(analysed)
     alone = replace(rows[0], seeds=1)
-    unknown = replace(alone, gain=Pooled(0.1, None, None, 1, 0))
+    unknown = replace(alone, gain=SeedMean(0.1, None, None, 1, 0))
     assert answer.intervals(rows) == answer.intervals([*rows, unknown]) == "±: 95% over seeds"
     assert answer.intervals([*rows, alone]) == "±: 95%, x1: its own"
     assert answer.intervals([alone]) == "±: 95% of each run"
@@ -189,7 +189,7 @@ def test_refusals_of_one_kind_are_one_line(tmp_path: Path) -> None:
 def test_what_was_not_measured_is_said_with_the_words_that_measure_it(tmp_path: Path) -> None:
     run_folders.write_run(tmp_path / "one", synthetic.rows(synthetic.kink(1, 300, LOW)), seed=1)
     analysed = analyse([tmp_path])
-    said = " ".join(answer.left_open(analysed, answer.rows(analysed)))
+    said = " ".join(answer.open_questions(analysed, answer.rows(analysed)))
     assert "not measured: how much of the fall of H is noise and how much seeds differ" in said
     assert "algorithm.null_control=false,true" in said
     assert "seed=range(1,6)" in said

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from harness.law.group_results import Analysis, Gap, Pooled
+from harness.law.group_results import Analysis, GroupDifference, SeedMean
 from harness.report.figures import forest as figure_forest
 from harness.report.figures import registry
 from harness.report.tables import contrasts, csv_files
@@ -69,13 +69,13 @@ def test_the_table_says_what_is_taken_from_what_and_what_was_decided() -> None:
             "differs; caution: the remedy was inactive (acted on no token) in 2 of the runs",
         ),
         (
-            {"net_of_null": Gap(-0.2, -0.4, 0.0)},
+            {"net_of_null": GroupDifference(-0.2, -0.4, 0.0)},
             "differs; net of the null -0.20 [-0.40, 0.00]",
         ),
         (
             {
                 "decision": "undecided",
-                "net_of_null": Gap(-0.2, -0.4, 0.0),
+                "net_of_null": GroupDifference(-0.2, -0.4, 0.0),
             },
             "undecided: the smallest detectable difference is 0.21; "
             "about 9 seeds per group would detect 0.05; net of the null -0.20 [-0.40, 0.00]",
@@ -87,7 +87,7 @@ def test_decisions_are_words(more: dict[str, Any], said: str) -> None:
 
 
 def test_what_is_net_of_the_null_is_explained_only_where_it_is_given() -> None:
-    net = Gap(-0.25, -0.5, 0.0)
+    net = GroupDifference(-0.25, -0.5, 0.0)
     given = study(quantity="gain", net_of_null=net)
     note = "after subtracting from each run its null control of the same seed"
     assert note in printed(given, width=120)
@@ -117,7 +117,7 @@ def test_many_contrasts_show_what_was_decided_and_count_the_rest() -> None:
 
 def test_axes_that_both_share_are_named_in_brackets() -> None:
     one = {"difficulty": "hard", "policy": "tiny"}
-    said = contrasts.against(one, {**one, "difficulty": "easy"})
+    said = contrasts.pair_heading(one, {**one, "difficulty": "easy"})
     assert said == "difficulty: hard minus easy (policy=tiny)"
 
 
@@ -154,7 +154,9 @@ def test_the_forest_shows_every_seed_and_the_mean_of_each_group() -> None:
 def test_one_wide_interval_does_not_flatten_the_seeds() -> None:
     analysis = study()
     assert analysis.groups[0].compared is not None
-    wide = dataclasses.replace(analysis.groups[0].compared, ceiling=Pooled(0.8, -40.0, 41.6, 2, 1))
+    wide = dataclasses.replace(
+        analysis.groups[0].compared, ceiling=SeedMean(0.8, -40.0, 41.6, 2, 1)
+    )
     groups = (dataclasses.replace(analysis.groups[0], compared=wide), analysis.groups[1])
     ceiling = forest(dataclasses.replace(analysis, groups=groups)).figure.axes[1]
     low, high = ceiling.get_xlim()

@@ -12,8 +12,8 @@ from harness.law import analysis
 from harness.law.io import difficulty_card
 from harness.law.results import Interval
 from harness.report.figures import onset_by_difficulty, registry
-from harness.report.figures.canvas import styled
-from harness.report.figures.onset_by_difficulty import MEASURES, Mark
+from harness.report.figures.canvas import use_style
+from harness.report.figures.onset_by_difficulty import MEASURES, OnsetPoint
 
 FIGURE = "onset_by_difficulty"
 CARD = {
@@ -62,10 +62,10 @@ def test_each_run_has_the_card_of_its_level(sweep: Path) -> None:
 
 def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep: Path) -> None:
     (sketch,) = [
-        s for s in registry.sketches(analysis.analyse([sweep]), False) if s.figure == FIGURE
+        s for s in registry.select_pictures(analysis.analyse([sweep]), False) if s.figure == FIGURE
     ]
     assert sketch.name == FIGURE
-    with styled():
+    with use_style():
         rows = onset_by_difficulty.draw(sketch.numbers, sketch.name).rows
     hard = next(r for r in rows if r["level"] == "hard" and r["measure"] == "acceptance")
     assert hard["onset_share"] == pytest.approx(0.6, abs=0.05)
@@ -76,11 +76,11 @@ def test_the_onset_stands_at_its_share_of_the_run_and_its_difficulty(sweep: Path
 
 def test_few_runs_of_a_level_stand_close_to_its_difficulty() -> None:
     marks = [
-        Mark(f"{at}-{seed}", str(at), False, dict.fromkeys(MEASURES, card), 0.5, 0.4, 0.6)
+        OnsetPoint(f"{at}-{seed}", str(at), False, dict.fromkeys(MEASURES, card), 0.5, 0.4, 0.6)
         for at, card in ((20, Interval(20, 18, 22)), (80, Interval(80, 78, 82)))
         for seed in (1, 2)
     ]
-    with styled():
+    with use_style():
         axes = onset_by_difficulty.draw(marks, FIGURE).figure.axes[-1]
     low, high = axes.get_xlim()
     symbols = [line for line in axes.lines if line.get_marker() != "None"]
@@ -94,7 +94,7 @@ def test_the_onset_of_a_run_that_is_not_over_is_a_share_of_what_is_planned(sweep
     config = sweep / "1-hard-seed1" / "config.yaml"
     config.write_text(config.read_text() + "trainer: {steps: 400}\n")
     found = analysis.analyse([sweep])
-    hard = next(m for m in onset_by_difficulty.marks(found, found.runs) if m.level == "hard")
+    hard = next(m for m in onset_by_difficulty.onset_points(found, found.runs) if m.level == "hard")
     assert hard.onset == pytest.approx(0.3, abs=0.03)
 
 
@@ -104,13 +104,13 @@ def test_an_explosion_stands_with_the_runs_without_an_onset(sweep: Path) -> None
     assert hard.onset is not None
     exploded = replace(hard, onset=replace(hard.onset, kind="explosion"))
     runs = [exploded if run is hard else run for run in found.runs]
-    assert onset_by_difficulty.marks(found, runs) == ()
+    assert onset_by_difficulty.onset_points(found, runs) == ()
 
 
 def test_no_onset_anywhere_is_no_picture(sweep: Path) -> None:
     easy = (sweep / "0-easy-seed1" / "metrics.jsonl").read_text()
     (sweep / "1-hard-seed1" / "metrics.jsonl").write_text(easy)
-    found = registry.sketches(analysis.analyse([sweep]), False)
+    found = registry.select_pictures(analysis.analyse([sweep]), False)
     assert FIGURE not in [sketch.name for sketch in found]
 
 
@@ -122,10 +122,10 @@ def test_cards_that_cannot_be_read_leave_runs_without(sweep: Path, damage: str) 
     (sweep / "cards.json").write_text(damage)
     found = analysis.analyse([sweep])
     assert [run.difficulty for run in found.runs] == [None, None]
-    assert onset_by_difficulty.marks(found, found.runs) == ()
+    assert onset_by_difficulty.onset_points(found, found.runs) == ()
 
 
 def test_one_difficulty_alone_is_no_picture(sweep: Path) -> None:
     found = analysis.analyse([sweep / "1-hard-seed1"])
     assert found.runs[0].difficulty is not None
-    assert onset_by_difficulty.marks(found, found.runs) == ()
+    assert onset_by_difficulty.onset_points(found, found.runs) == ()

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from matplotlib.axes import Axes
 
-from harness.law.group_results import Analysis, Pooled
+from harness.law.group_results import Analysis, SeedMean
 from harness.law.results import Interval
 from harness.report.figures import canvas, seed_rows
 from harness.report.figures import population as levels
@@ -29,11 +29,11 @@ def diamonds(axes: Axes) -> list[float]:
 
 def of_levels(seeds: int) -> Drawing:
     paths = [f"r/{seed}" for seed in range(seeds)]
-    group = made.group({"difficulty": "easy"}, paths, Pooled(0.8, 0.7, 0.9, seeds, 0))
+    group = made.group({"difficulty": "easy"}, paths, SeedMean(0.8, 0.7, 0.9, seeds, 0))
     told = made.population(paths)
     follows = replace(told.follows, followers=seeds, others=0, undetermined=0)
     group = replace(group, population=replace(told, follows=follows))
-    with canvas.styled():
+    with canvas.use_style():
         return levels.draw([group], "levels")
 
 
@@ -124,7 +124,7 @@ def test_held_out_users_are_drawn_beside_the_batch() -> None:
 
 
 def test_an_open_interval_ends_in_an_arrow_at_the_last_step() -> None:
-    with canvas.styled():
+    with canvas.use_style():
         (axes,) = canvas.grid("", ["onset"], 1, 2.0).panels[0]
     axes.set_xlim(0, 103)
     seed_rows.estimate(axes, 0, 2, (60.0, 40.0, None), open_end=100.0)

@@ -9,9 +9,9 @@ from typing import Any
 
 from harness.law.results import (
     AtOnset,
-    Bounded,
+    BoundedEstimate,
     ColumnLaw,
-    Identified,
+    Identifiability,
     Interval,
     LawNumbers,
     LeastSquares,
@@ -25,7 +25,7 @@ from tests.report.made_tables import printed
 FALL = Onset("terminal_fall", 40, 35, 45)
 WHOLE = LawNumbers(
     n_fitted=300, n_eff=100.0, a=Interval(0.2, 0.1, 0.3), b=Interval(0.9, 0.8, 1.0),
-    ceiling=Interval(0.7, 0.6, 0.8), cov_ab=0.01, identified=Identified(a=True, ceiling=False),
+    ceiling=Interval(0.7, 0.6, 0.8), cov_ab=0.01, identified=Identifiability(a=True, ceiling=False),
     reliability=0.9, ols=LeastSquares(0.2, 0.9, 0.5),
 )  # fmt: skip
 OTHER = ColumnLaw(
@@ -86,14 +86,14 @@ def test_a_run_whose_h_did_not_fall_has_no_share_for_its_null() -> None:
 
 def test_what_was_so_at_the_onset_is_one_sentence() -> None:
     columns = {"frac_reward_zero_std": 0.4, "distinct_2": None, "strategy/entropy": 1.5}
-    about = AtOnset(Bounded(0.12, 0.08, 0.16), columns)
+    about = AtOnset(BoundedEstimate(0.12, 0.08, 0.16), columns)
     probe = Onset("budget_spent", 50, 45, 55)
     text = said(onset=FALL, at_onset=about, onset_probe=probe)
     assert (
         "At the onset: reward left 0.12 [0.08, 0.16], groups without variance 0.40, "
         "strategy entropy 1.50. On entropy/probe: entropy spent by step 50 [45, 55]." in text
     )
-    open_end = AtOnset(Bounded(0.12, None, None), columns)
+    open_end = AtOnset(BoundedEstimate(0.12, None, None), columns)
     assert "reward left 0.12, not identified," in said(onset=FALL, at_onset=open_end)
 
 
@@ -119,7 +119,7 @@ def test_law_csv_has_the_same_in_columns() -> None:
     run = made.fitted(
         "runs/0", onset=FALL, onset_probe=Onset("budget_spent", 50, 45, 55), noise_driven=True,
         net_of_null=NetOfNull(made.around(0.25, 0.125), None), same_batch=False,
-        at_onset=AtOnset(Bounded(0.5, None, None), {}),
+        at_onset=AtOnset(BoundedEstimate(0.5, None, None), {}),
         silent_share=made.around(0.5, 0.25),
     )  # fmt: skip
     text = csv_files.law_csv(made.analysis([run, made.fitted("runs/1")]))

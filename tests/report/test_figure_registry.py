@@ -43,8 +43,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def sketch_of(figure: FigureSpec[Any], analysis: Analysis) -> registry.Sketch:
-    (sketch,) = [s for s in registry.sketches(analysis, False) if s.figure == figure.name]
+def sketch_of(figure: FigureSpec[Any], analysis: Analysis) -> registry.PictureTask:
+    (sketch,) = [s for s in registry.select_pictures(analysis, False) if s.figure == figure.name]
     return sketch
 
 
@@ -74,7 +74,7 @@ class TestOurs(FigureContract):
 
 @every_figure
 def test_its_csv_has_the_numbers_that_are_drawn(figure: FigureSpec[Any], results: Path) -> None:
-    drawing = registry.drawn(sketch_of(figure, everything()))
+    drawing = registry.draw_picture(sketch_of(figure, everything()))
     assert drawing.name == figure.name
     assert drawing.rows
     assert all(set(row) <= set(drawing.columns) for row in drawing.rows)
@@ -85,7 +85,7 @@ def test_its_csv_has_the_numbers_that_are_drawn(figure: FigureSpec[Any], results
 
 @every_figure
 def test_points_of_the_picture_stand_in_its_csv(figure: FigureSpec[Any]) -> None:
-    drawing = registry.drawn(sketch_of(figure, everything()))
+    drawing = registry.draw_picture(sketch_of(figure, everything()))
     known = [v for row in drawing.rows for v in numbers(row).values()]
     drawn = [
         float(value)
@@ -99,7 +99,7 @@ def test_points_of_the_picture_stand_in_its_csv(figure: FigureSpec[Any]) -> None
 
 @every_figure
 def test_text_of_a_run_is_escaped_and_never_a_formula(figure: FigureSpec[Any]) -> None:
-    drawing = registry.drawn(sketch_of(figure, everything(HOSTILE)))
+    drawing = registry.draw_picture(sketch_of(figure, everything(HOSTILE)))
     shown = texts(drawing.figure)
     assert not any(text.get_parse_math() for text in shown)
     assert all(escape(line) == line for t in shown for line in t.get_text().split("\n"))
@@ -109,9 +109,9 @@ def test_text_of_a_run_is_escaped_and_never_a_formula(figure: FigureSpec[Any]) -
 
 @every_figure
 def test_without_a_readable_run_it_is_left_out_or_says_so(figure: FigureSpec[Any]) -> None:
-    for sketch in registry.sketches(UNREAD, False):
+    for sketch in registry.select_pictures(UNREAD, False):
         if sketch.figure == figure.name:
-            assert registry.drawn(sketch).rows == (
+            assert registry.draw_picture(sketch).rows == (
                 {"run": "runs/a", "reason": "runs/a/metrics.jsonl: is empty"},
             )
 
@@ -167,7 +167,7 @@ def test_a_plug_ins_figure_that_fails_is_named_and_loses_nothing_else(
         write_results(UNREAD, tmp_path / "law", "auto")
     assert str(caught.value).startswith(f"figure {name} of other: {message}")
     written = {path.name for path in (tmp_path / "law").iterdir()}
-    ours = {sketch.figure for sketch in registry.sketches(UNREAD, False)} - {name}
+    ours = {sketch.figure for sketch in registry.select_pictures(UNREAD, False)} - {name}
     assert {"entropy_law", "entropy_curves"} <= ours
     assert written >= {"law.json", "law.csv", *(f"{o}.{kind}" for o in ours for kind in KINDS)}
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
 
-from harness.law.group_results import Pooled
+from harness.law.group_results import SeedMean
 from harness.law.results import Onset
 from harness.report.figures import canvas, law_groups, series_pages
 from harness.report.figures.canvas import Drawing
@@ -51,7 +51,7 @@ def test_the_law_figure_states_each_levels_finding() -> None:
 
 def test_a_finding_over_seeds_gives_the_pooled_ceiling_and_how_many_are_identified() -> None:
     analysis = made.ladder(levels=1)
-    pooled = made.group({}, [r.run for r in analysis.runs], Pooled(0.81, 0.78, 0.84, 3, 0))
+    pooled = made.group({}, [r.run for r in analysis.runs], SeedMean(0.81, 0.78, 0.84, 3, 0))
     analysis = made.analysis([(r, analysis.series[r.run]) for r in analysis.runs], groups=[pooled])
     (title,) = titles(drawn(analysis)["entropy_law"])
     assert title == "easy: ceiling 0.81 [0.78, 0.84], law holds in all 3 runs"
@@ -248,7 +248,7 @@ def test_a_figure_is_laid_out_once_for_all_its_images() -> None:
 def test_a_picture_has_the_bytes_of_savefig_without_drawing_it_twice(kind: str) -> None:
     one, file = made.ladder(levels=2, seeds=1), io.BytesIO()
     metadata = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None}}[kind]
-    with canvas.styled():
+    with canvas.use_style():
         figure = drawn(one)["entropy_law"].figure
         figure.savefig(file, format=kind, dpi=canvas.DOTS_PER_INCH, metadata=metadata)
     assert canvas.image(drawn(one)["entropy_law"].figure, kind) == file.getvalue()

@@ -77,7 +77,7 @@ def test_the_analysis_says_that_a_policy_is_a_template(sweep: Path) -> None:
     assert f"{law}, policy a template in both runs" in said
     assert "schedule: the best fixed sequence of strategies" in said
     (run,) = [r for r in analysis.analyse([sweep]).runs if r.run.endswith("medium-1")]
-    (sentence,) = [s for s in explain.of_run(run) if s.startswith("Policy")]
+    (sentence,) = [s for s in explain.explain_run(run) if s.startswith("Policy")]
     assert sentence == (
         "Policy: template, diverse and deaf: H ends above half of its start, and it hears less "
         "than a tenth of what the attentive reference hears. It hears 0.02 nats, of the attentive "

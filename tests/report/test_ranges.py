@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report.figures import ranges
-from harness.report.figures.ranges import Least, limits
+from harness.report.figures.ranges import MinimumRange, limits
 from tests.report import made
 from tests.report.made_figures import drawn
 
@@ -21,7 +21,7 @@ numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20).map(np.array)
 def test_an_axis_holds_its_data_and_spans_its_least_range(
     values: np.ndarray[tuple[int], np.dtype[np.float64]], span: float
 ) -> None:
-    low, high = limits([values], least=Least(span))
+    low, high = limits([values], least=MinimumRange(span))
     assert low <= values.min() <= values.max() <= high
     assert high - low >= span * (1 - 1e-9)
 
@@ -37,7 +37,7 @@ def test_an_axis_of_entropy_does_not_reach_far_below_0(
 
 
 def test_without_data_there_is_an_axis_all_the_same() -> None:
-    assert limits([np.array([np.nan])], least=Least(3.0)) == (0.0, 1.0)
+    assert limits([np.array([np.nan])], least=MinimumRange(3.0)) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(("known", "span"), [(1.0, 0.2), (None, 0.2 * 40)])

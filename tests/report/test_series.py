@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.law.group_results import Pooled
+from harness.law.group_results import SeedMean
 from harness.law.results import Floats, Onset, RunResult, RunSeries
 from harness.report.figures import group_series, registry, run_series
 from tests.report import made
@@ -96,14 +96,14 @@ def test_pools_take_medians_over_the_runs_of_a_group() -> None:
     assert on_steps(pool, middle.steps) == pytest.approx(middle.reward, abs=0.03)
 
 
-def on_steps(pool: group_series.Pool, steps: Floats) -> Floats:
+def on_steps(pool: group_series.GroupTrace, steps: Floats) -> Floats:
     return np.interp(steps, pool.reward.at, pool.reward.median)
 
 
 def test_groups_of_one_level_are_pooled_apart_and_named_by_what_differs() -> None:
     runs = [made.fitted(f"r/{i}", seed=i) for i in range(6)]
     groups = [
-        made.group({"difficulty": "easy", "rate": rate}, paths, Pooled(None, None, None, 0, 3))
+        made.group({"difficulty": "easy", "rate": rate}, paths, SeedMean(None, None, None, 0, 3))
         for rate, paths in ((0.1, ["r/0", "r/1", "r/2"]), (0.2, ["r/3", "r/4", "r/5"]))
     ]
     analysis = made.analysis(runs, groups=groups)
@@ -149,7 +149,7 @@ def test_one_log_that_counts_from_a_million_flattens_no_other() -> None:
 def test_the_axis_is_steps_while_the_typical_run_can_be_read_on_it(
     runs: list[tuple[RunResult, RunSeries]], unit: str
 ) -> None:
-    assert run_series.common_clock(series for _, series in runs).unit == unit
+    assert run_series.common_time_axis(series for _, series in runs).unit == unit
 
 
 def test_a_level_says_its_onset_in_steps_whatever_the_axis() -> None:

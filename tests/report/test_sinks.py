@@ -68,13 +68,13 @@ def test_a_table_keeps_its_shape_whatever_is_in_it() -> None:
 def test_a_label_is_short_and_the_font_can_draw_all_of_it(text: str) -> None:
     label = labels.label(text)
     assert len(label) <= labels.LONGEST_NAME
-    assert {ord(char) for char in label} <= labels.drawable()
+    assert {ord(char) for char in label} <= labels.drawable_characters()
 
 
 def test_wrapping_keeps_an_interval_and_a_count_whole() -> None:
     sentence = "ceiling 0.81 [0.78, 0.84], law holds in 3"
     for width in range(14, 45):
-        lines = labels.wrapped(sentence, width).splitlines()
+        lines = labels.wrap(sentence, width).splitlines()
         assert " ".join(lines) == sentence
         assert any("[0.78, 0.84]" in line for line in lines)
         assert any("in 3" in line for line in lines)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from harness.law.compare.deaf_schedule import AboveDeaf
-from harness.law.compare.study_outcome import Outcome
-from harness.law.results import Bounded
+from harness.law.compare.deaf_schedule import DeafComparison
+from harness.law.compare.study_outcome import StudyOutcome
+from harness.law.results import BoundedEstimate
 from harness.records.validity import LevelValidity
 from harness.report import write
 from harness.report.html import link_chart
@@ -31,7 +31,7 @@ def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it
     arms: Arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, [*WEAK[:4], None])}
     found = study_of(tmp_path, arms, [GAIN, ODD], rival="starved", deciding=[GAIN.name])
     stream = io.StringIO()
-    study.show(found, Console(file=stream, width=150, force_terminal=False))
+    study.print_study(found, Console(file=stream, width=150, force_terminal=False))
     said = stream.getvalue()
     assert "gain of reward on eval/medium/reward of hard is less than that of medium" in said
     assert "beside: [red]odd[/red]:" in said
@@ -45,7 +45,7 @@ def test_a_narrow_terminal_shows_each_link_above_its_numbers(tmp_path: Path) -> 
     arms: Arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}
     found = study_of(tmp_path, arms, [GAIN, ODD], deciding=[GAIN.name])
     stream = io.StringIO()
-    study.show(found, Console(file=stream, width=80))
+    study.print_study(found, Console(file=stream, width=80))
     lines = [line.rstrip() for line in stream.getvalue().splitlines()]
     at = lines.index("link")
     assert lines[at + 1 : at + 9] == [
@@ -93,7 +93,7 @@ def test_a_supported_difference_below_its_margin_is_called_small(tmp_path: Path)
         found = study_of(root, arms, links, deciding=[link.name for link in links])
         assert study.closing(found) == f"made: supported{doubt}"
         shown = io.StringIO()
-        study.show(found, Console(file=shown, width=150, force_terminal=False))
+        study.print_study(found, Console(file=shown, width=150, force_terminal=False))
         assert ("supported, small" in shown.getvalue()) == (small in links)
 
 
@@ -108,7 +108,7 @@ def test_a_verdict_on_users_who_are_not_valid_says_so(tmp_path: Path) -> None:
     assert invalid.to_json()["validity"]["hard"]["problems"] == deaf.problems
     assert invalid.to_json()["arms"]["hard"]["invalid_users"] == 5
     stream = io.StringIO()
-    study.show(invalid, Console(file=stream, width=150))
+    study.print_study(invalid, Console(file=stream, width=150))
     assert stream.getvalue().splitlines()[1].startswith("users not valid, so R is no reward for")
 
 
@@ -141,12 +141,12 @@ def test_a_study_of_policies_below_the_best_deaf_schedule_says_so_first(tmp_path
     assert study.headline(found) == "Is it so?"
     assert any("not known beside the best deaf schedule: hard on medium" in n for n in notes(found))
     below = [
-        AboveDeaf(arm, "medium", Bounded(gap, gap - 0.02, gap + 0.02), 5, None)
+        DeafComparison(arm, "medium", BoundedEstimate(gap, gap - 0.02, gap + 0.02), 5, None)
         for arm, gap in (("hard", -0.3), ("medium", 0.01))
     ]
     deaf = dataclasses.replace(found, above_deaf=tuple(below))
     stream = io.StringIO()
-    study.show(deaf, Console(file=stream, width=150, force_terminal=False))
+    study.print_study(deaf, Console(file=stream, width=150, force_terminal=False))
     said = stream.getvalue()
     assert said.startswith("about a deaf policy: Is it so?")
     assert "hard, its end minus the best deaf schedule of medium: -0.30 [-0.32, -0.28]" in said
@@ -154,7 +154,7 @@ def test_a_study_of_policies_below_the_best_deaf_schedule_says_so_first(tmp_path
     assert deaf.to_json()["about_deaf_policies"] is True
     assert deaf.to_json()["may_end_above"] == []
     assert deaf.to_json()["above_deaf_schedule"][1]["above"] is False
-    unsure = dataclasses.replace(below[1], difference=Bounded(0.02, -0.08, 0.12), seeds=3)
+    unsure = dataclasses.replace(below[1], difference=BoundedEstimate(0.02, -0.08, 0.12), seeds=3)
     few = dataclasses.replace(found, above_deaf=(below[0], unsure))
     first = "about a deaf policy, or too few seeds or users to tell"
     assert study.headline(few) == f"{first}: Is it so?"
@@ -164,11 +164,11 @@ def test_a_study_of_policies_below_the_best_deaf_schedule_says_so_first(tmp_path
     )
     assert few.to_json()["about_deaf_policies"] is True
     assert few.to_json()["may_end_above"] == ["medium"]
-    heard = dataclasses.replace(below[1], difference=Bounded(0.1, 0.08, 0.12))
+    heard = dataclasses.replace(below[1], difference=BoundedEstimate(0.1, 0.08, 0.12))
     listens = dataclasses.replace(found, above_deaf=(below[0], heard))
     assert study.headline(listens) == "Is it so?"
     assert study.closing(listens) == "made: supported, medium ends above the best deaf schedule"
 
 
-def notes(found: Outcome) -> list[str]:
+def notes(found: StudyOutcome) -> list[str]:
     return list(study_notes.notes(found))

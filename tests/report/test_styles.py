@@ -19,8 +19,8 @@ from tests.report.made_figures import texts, titles
 
 
 def on_paper(analysis: Analysis) -> dict[str, Drawing]:
-    sketches = registry.sketches(analysis, False)
-    return {sketch.name: registry.drawn(sketch, style.PAPER) for sketch in sketches}
+    sketches = registry.select_pictures(analysis, False)
+    return {sketch.name: registry.draw_picture(sketch, style.PAPER) for sketch in sketches}
 
 
 CASES = {"everything": everything(), "one run": made.analysis([made.fitted("r/0")])}
@@ -39,7 +39,7 @@ def test_a_figure_has_the_width_of_a_column_and_type_of_7_points(analysis: Analy
 @every_case
 def test_no_text_lies_on_another_or_outside(analysis: Analysis) -> None:
     for drawing in on_paper(analysis).values():
-        with canvas.styled(style.PAPER):
+        with canvas.use_style(style.PAPER):
             drawing.figure.canvas.draw()
         boxes = [(t.get_text(), t.get_window_extent()) for t in texts(drawing.figure)]
         width, height = drawing.figure.canvas.get_width_height()

@@ -8,9 +8,9 @@ import io
 import pytest
 from rich.console import Console
 
-from harness.law.group_results import Analysis, GroupResult, Pooled
-from harness.law.result_parts import Skipped
-from harness.law.results import Identified, Onset
+from harness.law.group_results import Analysis, GroupResult, SeedMean
+from harness.law.result_parts import SkippedPath
+from harness.law.results import Identifiability, Onset
 from harness.report.tables.summary import print_analysis
 from harness.report.text import dropped_rows, findings, naming
 from harness.testing.payloads import PAYLOADS
@@ -66,11 +66,11 @@ def study() -> Analysis:
         verdict="holds_until_onset", reasons=["law_break"], regime="collapsed",
     )  # fmt: skip
     fallen = (dataclasses.replace(fallen[0], dropped={"nan": 2, "torn_last_line": 1}), fallen[1])
-    onset = Pooled(40, None, None, 1, 1)
-    ceiling = Pooled(0.8, 0.75, 0.85, 2, 0)
+    onset = SeedMean(40, None, None, 1, 1)
+    ceiling = SeedMean(0.8, 0.75, 0.85, 2, 0)
     easy = ["runs/0-easy-seed1", "runs/1-easy-seed2"]
-    gain = Pooled(None, None, None, 0, 2)
-    slope = Pooled(0.3, 0.28, 0.32, 2, 0)
+    gain = SeedMean(None, None, None, 0, 2)
+    slope = SeedMean(0.3, 0.28, 0.32, 2, 0)
     return made.analysis(
         [
             made.fitted(easy[0]),
@@ -79,7 +79,7 @@ def study() -> Analysis:
         ],
         [made.unread("runs/3", "runs/3/metrics.jsonl: must hold one JSON object a line, is empty")],
         [GroupResult({"difficulty": "easy"}, easy, slope, ceiling, onset, gain)],
-        [Skipped("runs/4", "repeat")],
+        [SkippedPath("runs/4", "repeat")],
     )  # fmt: skip
 
 
@@ -117,7 +117,7 @@ def test_a_run_whose_numbers_nobody_could_compute_is_a_row_of_dashes() -> None:
         regime=None, n_eff=None, gain=None, ols=None,
     )  # fmt: skip
     run = dataclasses.replace(
-        run, a=None, b=None, ceiling=None, identified=Identified(a=False, ceiling=False)
+        run, a=None, b=None, ceiling=None, identified=Identifiability(a=False, ceiling=False)
     )
     text = printed(made.analysis([(run, series)]), explain=True)
     assert text.splitlines()[3].split() == ["0", "-", "-", "-", "unknown", "undetermined"]
@@ -136,7 +136,7 @@ def test_a_level_of_many_runs_shows_some_and_says_where_the_others_are() -> None
 
 def test_a_mean_says_what_its_runs_share_beside_the_heading() -> None:
     runs = [made.fitted(f"runs/{n}", seed=n) for n in range(4)]
-    mean = Pooled(0.3, 0.2, 0.4, 2, 0)
+    mean = SeedMean(0.3, 0.2, 0.4, 2, 0)
     groups = [
         GroupResult({"difficulty": "easy", "rate": rate}, names, mean, mean, mean, mean)
         for rate, names in ((1, ["runs/0", "runs/1"]), (2, ["runs/2", "runs/3"]))
@@ -166,7 +166,7 @@ def test_hostile_names_levels_and_messages_are_shown_and_do_nothing(payload: str
     analysis = made.analysis(
         [made.fitted(payload, level=payload, seed=None)],
         [made.unread(payload, payload, payload)],
-        skipped=[Skipped(payload, payload)],
+        skipped=[SkippedPath(payload, payload)],
     )
     stream = io.StringIO()
     print_analysis(analysis, Console(file=stream, width=500), explained=True)
@@ -185,8 +185,12 @@ def test_ceilings_are_ranged_as_numbers_and_equal_ends_said_once() -> None:
 
 
 def test_a_reason_that_several_paths_share_is_said_once() -> None:
-    skipped = [Skipped("runs/4", "repeat"), Skipped("x", "a link"), Skipped("runs/5", "repeat")]
+    skipped = [
+        SkippedPath("runs/4", "repeat"),
+        SkippedPath("x", "a link"),
+        SkippedPath("runs/5", "repeat"),
+    ]
     analysis = made.analysis([made.fitted("r")], skipped=skipped)
-    assert dropped_rows.left_out(analysis, {}) == [
+    assert dropped_rows.omitted_rows(analysis, {}) == [
         "3 paths set aside:", "  runs/4, runs/5: repeat", "  x: a link",
     ]  # fmt: skip

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.report.tables import csv_files, typeset
-from harness.report.tables.languages import Table, in_latex, in_markdown, latex, markdown
+from harness.report.tables.languages import TypesetTable, in_latex, in_markdown, latex, markdown
 from harness.report.text import wording
 from harness.testing.payloads import PAYLOADS
 from harness.utils.safe_text import escape
@@ -29,8 +29,8 @@ COMMANDS = re.compile(
 """All that an escaped text may hold of LaTeX's own."""
 
 
-def table(*rows: tuple[str, ...], left: int = 1) -> Table:
-    return Table("law", ("run", "a"), left, rows, ("on reward",))
+def table(*rows: tuple[str, ...], left: int = 1) -> TypesetTable:
+    return TypesetTable("law", ("run", "a"), left, rows, ("on reward",))
 
 
 @given(st.text(max_size=40) | st.sampled_from(PAYLOADS))
@@ -118,10 +118,13 @@ def _can_compile() -> bool:
     reason="no pdflatex with booktabs: apt-get install texlive-latex-recommended",
 )
 def test_latex_compiles_every_table_within_the_page_and_reads_no_name(tmp_path: Path) -> None:
-    tables = {**typeset.files(study(), ("tex",)), **typeset.files(everything(), ("tex",))}
+    tables = {
+        **typeset.typeset_files(study(), ("tex",)),
+        **typeset.typeset_files(everything(), ("tex",)),
+    }
     assert {"law.tex", "levels.tex", "contrasts.tex", "listening.tex"} <= set(tables)
     names = [(payload, "-0.10 [-0.20, 0.00]") for payload in PAYLOADS]
-    tables["hostile.tex"] = latex(Table("law", ("run", "a"), 1, tuple(names), ()))
+    tables["hostile.tex"] = latex(TypesetTable("law", ("run", "a"), 1, tuple(names), ()))
     for name, text in tables.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     inputs = "\n\n".join(rf"\input{{{name}}}\clearpage" for name in tables if "hostile" not in name)
@@ -149,13 +152,13 @@ PAGE = r"""\documentclass{article}
 
 
 def test_a_note_cannot_leave_its_comment() -> None:
-    noted = Table("law", ("run",), 1, (("a",),), ("on x\n\\input{y}",))
+    noted = TypesetTable("law", ("run",), 1, (("a",),), ("on x\n\\input{y}",))
     assert not any(line.startswith("\\input") for line in latex(noted).splitlines())
 
 
 def test_the_numbers_are_those_of_the_csv() -> None:
     analysis = everything()
-    text = typeset.files(analysis, ("md",))["law.md"]
+    text = typeset.typeset_files(analysis, ("md",))["law.md"]
     for row in csv.DictReader(io.StringIO(csv_files.law_csv(analysis))):
         value, low, high = (float(row[f"ceiling{end}"]) for end in ("", "_low", "_high"))
         assert wording.estimate(value, low, high) in text
@@ -163,13 +166,13 @@ def test_the_numbers_are_those_of_the_csv() -> None:
 
 def test_tables_without_rows_are_not_written() -> None:
     one = made.analysis([made.fitted("r/0")])
-    assert set(typeset.files(one, ("tex", "md"))) == {"law.tex", "law.md"}
-    assert typeset.files(one, ()) == {}
-    assert typeset.files(made.analysis([], [made.unread("a", "a: no")]), ("tex",)) == {}
+    assert set(typeset.typeset_files(one, ("tex", "md"))) == {"law.tex", "law.md"}
+    assert typeset.typeset_files(one, ()) == {}
+    assert typeset.typeset_files(made.analysis([], [made.unread("a", "a: no")]), ("tex",)) == {}
 
 
 def test_every_table_has_as_many_cells_as_headings() -> None:
-    for kind, text in typeset.files(everything(), ("tex",)).items():
+    for kind, text in typeset.typeset_files(everything(), ("tex",)).items():
         rows = [line for line in text.splitlines() if line.endswith(r"\\")]
         cells = {len(re.findall(r"(?<!\\)&", row)) for row in rows}
         assert len(cells) == 1, kind

@@ -104,8 +104,8 @@ def test_figures_in_a_folder_that_holds_no_results_are_somebody_elses(tmp_path: 
 
 
 def test_a_plan_without_a_curve_takes_the_earlier_picture_away(tmp_path: Path) -> None:
-    curve = power.Curve(0.05, (2, 4), (0.5, 0.9), (0.4, 0.8), (0.6, 1.0))
-    shown = power.Shown("gain", "reward", (curve,), 4, 0.8)
+    curve = power.PowerCurve(0.05, (2, 4), (0.5, 0.9), (0.4, 0.8), (0.6, 1.0))
+    shown = power.PowerPlot("gain", "reward", (curve,), 4, 0.8)
     write.write_plan({"planned": 4}, shown, tmp_path, {"planned.yaml": "mine"})
     assert (tmp_path / "power.png").exists()
     write.write_plan({"planned": None}, None, tmp_path, {})

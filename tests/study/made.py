@@ -15,7 +15,7 @@ import yaml
 from harness.config.run import AlgorithmConfig, DifficultyConfig, RemedyConfig, RunConfig
 from harness.law import analysis
 from harness.law.compare import study_arms, study_outcome
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.records import config_file, run_status, study_file, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
@@ -118,7 +118,7 @@ def study_of(
     looks: Sequence[InterimLook] = (),
     beside: Callable[[Path, str, int], None] = lambda folder, arm, seed: None,
     **stated: Any,
-) -> Outcome:
+) -> StudyOutcome:
     """Write a run a course of each arm, seeds from 1 up, and judge the links.
 
     `beside` is given the folder, the arm and the seed of each run once that is written.
@@ -147,9 +147,9 @@ def study_of(
     )  # fmt: skip
     record = StudyRecord("made", to_plain(said), [], names, {})
     sweep = Sweep(str(folder), {}, ledger)
-    members = analysis.members(study_arms.finished(sweep))
-    found = study_arms.arms(record, said, members, study_arms.diverged(sweep))
-    return study_outcome.judge("made", said, str(folder), found, [], looks)
+    members = analysis.load_members(study_arms.finished_folders(sweep))
+    found = study_arms.assign_runs(record, said, members, study_arms.diverged_runs(sweep))
+    return study_outcome.judge_study("made", said, str(folder), found, [], looks)
 
 
 def _write(folder: Path, made: RunConfig, lines: list[dict[str, Any]]) -> None:
@@ -169,7 +169,7 @@ MEDIUM, HARD = config("medium", 1, False), config("hard", 1, False)
 STEADY = [Course(gain=0.3 + 0.01 * n) for n in range(5)]
 
 
-def record_of(root: Path, outcome: Outcome, seeds: int, judged_at: bool = True) -> None:
+def record_of(root: Path, outcome: StudyOutcome, seeds: int, judged_at: bool = True) -> None:
     names = sorted((p.name for p in root.glob("*-seed*")), key=lambda n: int(n.split("-")[0]))
     of_arms: dict[str, dict[str, str]] = {}
     for name in names:
@@ -178,7 +178,7 @@ def record_of(root: Path, outcome: Outcome, seeds: int, judged_at: bool = True) 
         match = re.fullmatch(r"\d+-(.*)-seed(\d+)", name)
         assert match
         of_arms.setdefault(match[1], {})[match[2]] = name
-    look = study_outcome.look(outcome, [])
+    look = study_outcome.new_look(outcome, [])
     stated = to_plain(replace(outcome.stated, seeds=list(range(1, seeds + 1))))
     looks = [look] if look and judged_at else []
     study_file.write(root, StudyRecord("made", stated, [], of_arms, {}, looks))

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from harness.errors import DataError
 from harness.law.compare import link_tests, other_study
-from harness.law.compare.other_study import FLIPS, OPEN, SAME, Effect
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.other_study import FLIPS, OPEN, SAME, ComparedEffect
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.law.results import Interval
 from harness.report import write
 from harness.report.figures import study as study_figure
@@ -32,7 +32,7 @@ MORE = [Course(gain=0.6 + 0.02 * (n % 3)) for n in range(5)]
 WILD = [Course(gain=0.3 + 0.2 * (-1) ** n) for n in range(5)]
 
 
-def judged(folder: Path, hard: list[Course], words: tuple[str, ...] = ()) -> Outcome:
+def judged(folder: Path, hard: list[Course], words: tuple[str, ...] = ()) -> StudyOutcome:
     arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, hard)}
     outcome = study_of(folder, arms, [GAIN], words=words)
     write.write_study(outcome, folder / "study")
@@ -41,21 +41,21 @@ def judged(folder: Path, hard: list[Course], words: tuple[str, ...] = ()) -> Out
 
 def test_an_effect_has_the_same_sign_flips_or_is_open() -> None:
     below, above, over_0 = Interval(-2, -3, -1), Interval(2, 1, 3), Interval(0.5, -1, 2)
-    assert Effect("x", below, below).sign == SAME
-    assert Effect("x", above, below).sign == FLIPS
-    assert Effect("x", below, over_0).sign == OPEN
-    assert Effect("x", None, below).sign == OPEN
-    assert Effect("x", Interval(1, 0, 2), above).sign == OPEN
+    assert ComparedEffect("x", below, below).sign == SAME
+    assert ComparedEffect("x", above, below).sign == FLIPS
+    assert ComparedEffect("x", below, over_0).sign == OPEN
+    assert ComparedEffect("x", None, below).sign == OPEN
+    assert ComparedEffect("x", Interval(1, 0, 2), above).sign == OPEN
 
 
 def test_two_sizes_are_told_apart_by_the_interval_of_their_difference() -> None:
-    change = Effect("x", Interval(5, 2, 6), Interval(1, 0, 5)).change
+    change = ComparedEffect("x", Interval(5, 2, 6), Interval(1, 0, 5)).change
     assert change == Interval(4, 4 - math.hypot(3, 4), 4 + math.hypot(1, 1))  # by hand: MOVER
-    assert not Effect("x", Interval(5, 2, 6), Interval(1, 0, 5)).apart
-    assert Effect("x", Interval(5, 4, 6), Interval(1, 0, 2)).apart
-    assert Effect("x", Interval(1, 0, 2), Interval(5, 4, 6)).apart
-    assert Effect("x", None, Interval(5, 4, 6)).change is None
-    assert not Effect("x", Interval(5, 4, 6), None).apart
+    assert not ComparedEffect("x", Interval(5, 2, 6), Interval(1, 0, 5)).is_different
+    assert ComparedEffect("x", Interval(5, 4, 6), Interval(1, 0, 2)).is_different
+    assert ComparedEffect("x", Interval(1, 0, 2), Interval(5, 4, 6)).is_different
+    assert ComparedEffect("x", None, Interval(5, 4, 6)).change is None
+    assert not ComparedEffect("x", Interval(5, 4, 6), None).is_different
 
 
 @pytest.mark.parametrize(("seeds", "spreads"), [((5, 5), (1, 1)), ((10, 7), (1, 4))])
@@ -65,10 +65,10 @@ def test_the_interval_of_a_difference_of_sizes_holds_it_as_often_as_it_says(
     rng, held = np.random.default_rng(5), 0
     for _ in range(2000):
         here, other = (
-            present(link_tests.paired(rng.normal(mean, spread, n).tolist())).interval()
+            present(link_tests.paired_estimate(rng.normal(mean, spread, n).tolist())).interval()
             for mean, spread, n in zip((0.3, -0.2), spreads, seeds, strict=True)
         )
-        change = present(Effect("x", here, other).change)
+        change = present(ComparedEffect("x", here, other).change)
         held += change.low <= 0.5 <= change.high
     assert 0.94 <= held / 2000 <= 0.985  # two t quantiles for one of more degrees: never short
 
@@ -80,18 +80,20 @@ def test_effects_are_shown_beside_those_of_the_other_user(
     judged(tmp_path / "second", elsewhere, ("simulator=second",))
     outcome = judged(tmp_path / "first", LESS)
     other = other_study.read(tmp_path / "second", "made", [GAIN])
-    both = dataclasses.replace(outcome, beside=other_study.beside(outcome.links, other))
+    both = dataclasses.replace(
+        outcome, comparison=other_study.compare_studies(outcome.links, other)
+    )
     value = json.loads(write.study_json(both))["beside"]
     assert [link["sign"] for link in value["links"]] == [sign]
     assert value["words"] == ["simulator=second"]
     stream = io.StringIO()
-    study.show(both, Console(file=stream, width=150))
+    study.print_study(both, Console(file=stream, width=150))
     said = stream.getvalue()
     path = tmp_path / "second" / "study" / "result.json"
     assert f"beside {path}, which found {other.verdict}; words here alone: none; there" in said
     assert "there alone: simulator=second" in said
     assert sign in said
-    change = present(other_study.beside(outcome.links, other).effects[0].change)
+    change = present(other_study.compare_studies(outcome.links, other).effects[0].change)
     assert value["links"][0]["change"] == {
         "difference": change.value, "low": change.low, "high": change.high
     }  # fmt: skip
@@ -102,10 +104,12 @@ def test_effects_are_shown_beside_those_of_the_other_user(
 
 
 def test_a_narrow_terminal_shows_each_effect_above_its_numbers() -> None:
-    effect = Effect("hard keeps less", Interval(0.2, 0.15, 0.25), Interval(-0.2, -0.25, -0.15))
+    effect = ComparedEffect(
+        "hard keeps less", Interval(0.2, 0.15, 0.25), Interval(-0.2, -0.25, -0.15)
+    )
     other = other_study.OtherStudy("there", "supported", (), (1,), {})
     stream = io.StringIO()
-    table = effects_table.table(other_study.Beside(other, (effect,)))
+    table = effects_table.table(other_study.StudyComparison(other, (effect,)))
     Console(file=stream, width=80).print(table)
     assert [line.rstrip() for line in stream.getvalue().splitlines()] == [
         "effect",
@@ -121,7 +125,9 @@ def test_the_figure_and_its_data_show_the_other_study(tmp_path: Path) -> None:
     judged(tmp_path / "second", WILD)
     outcome = judged(tmp_path / "first", LESS)
     other = other_study.read(tmp_path / "second", "made", [GAIN])
-    both = dataclasses.replace(outcome, beside=other_study.beside(outcome.links, other))
+    both = dataclasses.replace(
+        outcome, comparison=other_study.compare_studies(outcome.links, other)
+    )
     (there,) = other.effects.values()
     assert there is not None
     drawn = study_figure.draw(both)

@@ -139,7 +139,7 @@ def test_a_plan_shows_the_table_and_warns_of_what_will_leave_it_open(
     )
     planned = arms.plan("mine", file.read("mine"), [])
     (link,) = planned.stated.links
-    assert link_words.stated(link) == (
+    assert link_words.statement_with_margin(link) == (
         "variance of reward at the end on eval/medium/reward between levels of prior is more than "
         "between those of algorithm; 0.0025 matters, a standard deviation of 0.05"
     )

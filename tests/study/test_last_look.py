@@ -12,10 +12,10 @@ import pytest
 
 from harness.errors import DataError
 from harness.law.compare import other_study
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.records.study_file import Link
 from harness.report.html import answer
-from harness.report.html.answer import Study
+from harness.report.html.answer import ReportedStudy
 from harness.report.tables import other_study as other_study_table
 from harness.study import last_look
 from tests.present import present
@@ -31,7 +31,7 @@ def arms(seeds: int) -> Arms:
     }
 
 
-def written(root: Path, seeds: int = 4) -> Outcome:
+def written(root: Path, seeds: int = 4) -> StudyOutcome:
     """A study that was judged once, with all its files."""
     outcome = study_of(root, arms(seeds), [LESS])
     record_of(root, outcome, seeds)
@@ -54,13 +54,13 @@ def test_the_other_study_is_told_as_it_was_beside_the_verdict(tmp_path: Path) ->
     written(tmp_path / "second", 5)
     outcome = written(tmp_path / "first")
     other = other_study.read(tmp_path / "second", "made", [LESS])
-    both = replace(outcome, beside=other_study.beside(outcome.links, other))
+    both = replace(outcome, comparison=other_study.compare_studies(outcome.links, other))
     (tmp_path / "first" / "study" / "result.json").write_text(json.dumps(both.to_json()))
     found = last_look.read(tmp_path / "first")
-    assert present(found.outcome).beside == both.beside
-    told = answer.of_study(Study(found.study, found.stated, found.outcome, found.notes))
+    assert present(found.outcome).comparison == both.comparison
+    told = answer.of_study(ReportedStudy(found.study, found.stated, found.outcome, found.notes))
     assert told.tables[1].caption == "The same study elsewhere"
-    assert other_study_table.agreement(present(both.beside)) in told.sentences
+    assert other_study_table.agreement(present(both.comparison)) in told.sentences
 
 
 def test_what_is_kept_of_another_study_and_damaged_is_refused(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_before_it_is_judged_only_what_was_stated_is_told(tmp_path: Path) -> Non
     record_of(tmp_path, outcome, 4, judged_at=False)
     found = last_look.read(tmp_path)
     assert found.outcome is None
-    told = answer.of_study(Study(found.study, found.stated, None, found.notes))
+    told = answer.of_study(ReportedStudy(found.study, found.stated, None, found.notes))
     assert told.verdict == "not judged"
     assert told.sentences[0].startswith("not judged yet: `harness study made`")
     assert any("hard gains less: gain of reward" in note for note in told.notes)
@@ -155,7 +155,7 @@ def test_a_damaged_result_is_as_one_that_is_not_there(tmp_path: Path) -> None:
 def test_the_page_of_a_study_opens_with_its_verdict(tmp_path: Path) -> None:
     written(tmp_path)
     found = last_look.read(tmp_path)
-    told = answer.of_study(Study(found.study, found.stated, found.outcome, found.notes))
+    told = answer.of_study(ReportedStudy(found.study, found.stated, found.outcome, found.notes))
     assert (told.verdict, told.kind) == ("supported", "yes")
     assert told.title.endswith("Is it so?")
     (links,) = told.tables

@@ -238,10 +238,10 @@ def test_seeds_that_are_added_are_a_second_look_and_the_same_again_is_none(tmp_p
     hard = [Course(gain=0.2 + 0.03 * (n % 3)) for n in range(5)]
     three: Arms = {"medium": (MEDIUM, STEADY[:3]), "hard": (HARD, hard[:3])}
     first = study_of(tmp_path / "first", three, [GAIN])
-    look = present(study_outcome.look(first, []))
+    look = present(study_outcome.new_look(first, []))
     assert look.spent == {GAIN.name: pytest.approx(0.025)}
     again = study_of(tmp_path / "again", three, [GAIN], looks=[look])
-    assert study_outcome.look(again, [look]) is None
+    assert study_outcome.new_look(again, [look]) is None
     assert again.to_json()["links"] == first.to_json()["links"]
     five: Arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, hard)}
     alone = study_of(tmp_path / "alone", five, [GAIN])

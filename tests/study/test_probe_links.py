@@ -13,7 +13,7 @@ import pytest
 
 from harness.errors import DataError
 from harness.law.compare import other_study, quantities
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.probes import answer_files
 from harness.probes.over_users import ProbeEstimate
 from harness.probes.results import START, ProbeReading, ProbeResult
@@ -58,7 +58,7 @@ def probed(change: float | None, step: int = N, **other: Any) -> ProbeResult:
 
 def study(
     root: Path, link: Link = LESS, answer: Callable[[str, int], ProbeResult | None] | None = None
-) -> Outcome:
+) -> StudyOutcome:
     """Four arms of four seeds whose answers lie in their folders, written as the probe does."""
 
     def beside(run: Path, arm: str, seed: int) -> None:
@@ -154,7 +154,7 @@ def test_the_statement_the_picture_and_its_table_name_probe_and_unit(tmp_path: P
     assert link_words.statement(outcome.links[0].link) == (
         f"{words} of trait is less than that of behaviour, net of the null controls"
     )
-    assert link_words.measured(outcome.links[0].link) == f"{words}, share of replies"
+    assert link_words.measured_quantity(outcome.links[0].link) == f"{words}, share of replies"
     write.write_study(outcome, tmp_path / "study", ("png",))
     with (tmp_path / "study" / "links.csv").open(newline="") as file:
         row = next(csv.DictReader(file))

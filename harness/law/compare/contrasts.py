@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.law.compare import claims, differences, families, moderation, pairs, seed_numbers
-from harness.law.compare.differences import MeasuredDifference, Taken
+from harness.law.compare.differences import MeasuredDifference, PairMeasurement
 from harness.law.compare.groups import Member
-from harness.law.compare.pairs import Pair
+from harness.law.compare.pairs import GroupPair
 from harness.law.compare.quantities import CONTRASTED
 from harness.law.compare.random_effects import Estimate
-from harness.law.group_results import Contrast, Gap, GroupResult
+from harness.law.group_results import Contrast, GroupDifference, GroupResult
 
 CONTEXTS = "perhaps contexts: not found on entropy/probe"
 """It says "perhaps", because a probe without a significant difference does not rule one out."""
@@ -29,10 +29,10 @@ UNLIKE_FAILURES = 0.02
 
 
 @dataclass(frozen=True)
-class _Row:
+class _QuantityTest:
     """One quantity of one pair, with its unadjusted and adjusted p."""
 
-    pair: Pair
+    pair: GroupPair
     quantity: str
     measured: MeasuredDifference
     primary: bool = False
@@ -43,7 +43,7 @@ class _Row:
     """The smallest p of the family must be below LEVEL / `comparisons`."""
 
 
-def contrasted(
+def add_contrasts(
     groups: Sequence[GroupResult],
     members: Sequence[Member],
     margins: Mapping[str, float],
@@ -54,15 +54,18 @@ def contrasted(
 
     `primary` names the primary quantity. The default order applies if it cannot be tested.
     """
-    sides = pairs.sides(groups, members)
-    every = pairs.to_compare(sides)
+    sides = pairs.compared_groups(groups, members)
+    every = pairs.pairs_to_compare(sides)
     of_quantity = {
-        quantity: _compared(
-            [differences.take(pair, quantity, margins[quantity], pool_unlike) for pair in every]
+        quantity: _compare(
+            [
+                differences.measure_pair(pair, quantity, margins[quantity], pool_unlike)
+                for pair in every
+            ]
         )
         for quantity in CONTRASTED
     }
-    rows = _adjusted(of_quantity, primary)
+    rows = _adjust_p(of_quantity, primary)
     by_place: dict[int, list[Contrast]] = {}
     for at, pair in enumerate(every):
         contrasts = by_place.setdefault(pair.later.place, [])
@@ -74,15 +77,15 @@ def contrasted(
     )
 
 
-def _compared(every: Sequence[Taken]) -> list[_Row]:
+def _compare(every: Sequence[PairMeasurement]) -> list[_QuantityTest]:
     """Compare one quantity of every pair, with variances moderated over all groups."""
     prior = moderation.prior(mean for taken in every for mean in taken.means or ())
-    return [_Row(t.pair, t.quantity, differences.compare(t, prior)) for t in every]
+    return [_QuantityTest(t.pair, t.quantity, differences.compare(t, prior)) for t in every]
 
 
-def _adjusted(
-    of_quantity: Mapping[str, Sequence[_Row]], primary: str | None
-) -> dict[str, list[_Row]]:
+def _adjust_p(
+    of_quantity: Mapping[str, Sequence[_QuantityTest]], primary: str | None
+) -> dict[str, list[_QuantityTest]]:
     """Fill in the p of a difference and of equivalence, adjusted as described in `families`."""
     tested = {
         quantity: [i for i, row in enumerate(rows) if row.measured.estimate is not None]
@@ -95,7 +98,7 @@ def _adjusted(
         told = [(m.estimate, m.margin) for m in measured if m.estimate is not None]
         plain[quantity] = [claims.p_differs(estimate) for estimate, _ in told]
         small[quantity] = [claims.p_equivalent(estimate, margin) for estimate, margin in told]
-    differs, equivalent = (families.adjusted(of, primary) for of in (plain, small))
+    differs, equivalent = (families.adjust_families(of, primary) for of in (plain, small))
     adjusted = {}
     for quantity, rows in of_quantity.items():
         family = differs[quantity]
@@ -111,10 +114,10 @@ def _adjusted(
     return adjusted
 
 
-def _contrast(row: _Row) -> Contrast:
+def _contrast(row: _QuantityTest) -> Contrast:
     measured, estimate, comparisons = row.measured, row.measured.estimate, row.comparisons
-    decision, why = _decided(row)
-    gap = _gap(row.quantity, estimate)
+    decision, why = _decide(row)
+    gap = _group_difference(row.quantity, estimate)
     return Contrast(
         gap.difference,
         gap.low,
@@ -132,24 +135,28 @@ def _contrast(row: _Row) -> Contrast:
         minimum_detectable=claims.minimum_detectable(estimate, comparisons) if estimate else None,
         seeds=measured.seeds,
         seeds_needed=None if measured.incomparable else _seeds_needed(measured, comparisons),
-        on_probe=_gap(row.quantity, measured.probe.estimate) if measured.probe else None,
+        on_probe=_group_difference(row.quantity, measured.probe.estimate)
+        if measured.probe
+        else None,
         unlike_failures=_unlike_failures(row.pair),
         remedy_inactive=_remedy_inactive(row.pair),
         invalid_users=_invalid_users(row.pair),
-        net_of_null=_gap(row.quantity, measured.net_of_null) if measured.net_of_null else None,
+        net_of_null=_group_difference(row.quantity, measured.net_of_null)
+        if measured.net_of_null
+        else None,
     )
 
 
-def _gap(quantity: str, estimate: Estimate | None) -> Gap:
+def _group_difference(quantity: str, estimate: Estimate | None) -> GroupDifference:
     """Return the estimate with its interval; that of onsets is clipped to the length of the run."""
     if estimate is None:
-        return Gap(None, None, None)
+        return GroupDifference(None, None, None)
     interval = estimate.interval()
     most = 1.0 if quantity == "onset" else math.inf
-    return Gap(interval.value, max(interval.low, -most), min(interval.high, most))
+    return GroupDifference(interval.value, max(interval.low, -most), min(interval.high, most))
 
 
-def _decided(row: _Row) -> tuple[str, str | None]:
+def _decide(row: _QuantityTest) -> tuple[str, str | None]:
     """Return the decision and, if it needs one, the reason for it."""
     measured = row.measured
     if measured.incomparable is not None:
@@ -178,17 +185,17 @@ def _seeds_needed(measured: MeasuredDifference, comparisons: float) -> int | Non
     return None if needed is None else max(needed, FEWEST_TO_ASK_FOR)
 
 
-def _unlike_failures(pair: Pair) -> tuple[float, float] | None:
+def _unlike_failures(pair: GroupPair) -> tuple[float, float] | None:
     """Return both rates of failed conversations, later group first; None unless they differ."""
-    rates = differences.failures(pair)
+    rates = differences.failure_rates(pair)
     return rates if rates and abs(rates[0] - rates[1]) > UNLIKE_FAILURES else None
 
 
-def _remedy_inactive(pair: Pair) -> int:
+def _remedy_inactive(pair: GroupPair) -> int:
     """Count the runs of both groups whose remedy never acted."""
     return sum(m.result.remedy_acted == 0 for side in pair.sides for m in side.members)
 
 
-def _invalid_users(pair: Pair) -> int:
+def _invalid_users(pair: GroupPair) -> int:
     """Count the runs of both groups that train on users who are not valid."""
     return sum(m.identity.invalid_users for side in pair.sides for m in side.members)

@@ -34,7 +34,7 @@ Numbers = Sequence[Mapping[int, float]]
 """For each arm, row by row: seed -> the number of its run."""
 
 
-def whole_seeds(numbers: Numbers) -> list[int]:
+def complete_seeds(numbers: Numbers) -> list[int]:
     """Return the seeds that have a number in every arm."""
     return sorted(set.intersection(*(set(of) for of in numbers)))
 
@@ -44,7 +44,7 @@ def components(table: FactorialTable, numbers: Numbers) -> dict[str, dict[int, f
 
     Empty if fewer than three seeds have a number in every arm.
     """
-    seeds = whole_seeds(numbers)
+    seeds = complete_seeds(numbers)
     if len(seeds) < FEWEST_SEEDS:
         return {}
     cells = _cells(table, numbers, seeds)
@@ -105,7 +105,7 @@ def range_of(
     seeds. The range is unbounded if `whole` is, or below three complete seeds.
     """
     assert link.crossed is not None
-    seeds = whole_seeds(numbers)
+    seeds = complete_seeds(numbers)
     if len(seeds) < FEWEST_SEEDS or not np.isfinite(whole).all():
         return UNBOUNDED
     shape = len(link.crossed.arms), len(link.crossed.arms[0])

@@ -16,8 +16,8 @@ from harness.config.run import LEVELS
 from harness.law.compare.groups import Member
 from harness.law.compare.random_effects import FEWEST_SEEDS, NORMAL_95, Estimate
 from harness.law.io.columns import EVALUATION
-from harness.law.result_parts import Anchors, Yardsticks
-from harness.law.results import Bounded
+from harness.law.result_parts import AnchorRewards, Yardsticks
+from harness.law.results import BoundedEstimate
 from harness.records.metrics import LEAST_WORTH
 from harness.records.outcomes import OWN
 from harness.records.study_file import Link
@@ -29,13 +29,13 @@ ONE_SEED = "a seed is the replicate, and only one has a number"
 
 
 @dataclass(frozen=True)
-class AboveDeaf:
+class DeafComparison:
     """The end of an arm minus the best deaf schedule of the level it is judged on."""
 
     arm: str
     level: str
     """`own`, or a named level."""
-    difference: Bounded | None
+    difference: BoundedEstimate | None
     """The difference, with a 95% interval from two seeds on. The error includes the seeds, the
     shared held-out users (if `between_sd` was measured) and the error of the schedule's reward."""
     seeds: int
@@ -43,7 +43,7 @@ class AboveDeaf:
     """The reason why there is no difference, or no interval."""
 
     @property
-    def above(self) -> bool | None:
+    def is_above(self) -> bool | None:
         """Whether the arm significantly ends above the schedule; None without an interval."""
         if self.difference is None or self.difference.low is None:
             return None
@@ -55,12 +55,12 @@ class AboveDeaf:
         LEAST_WORTH.
         """
         gap = self.difference
-        return self.above is False and gap is not None and (gap.high or 0.0) >= LEAST_WORTH
+        return self.is_above is False and gap is not None and (gap.high or 0.0) >= LEAST_WORTH
 
 
-def of_arms(
+def compare_arms(
     links: Sequence[Link], runs: Mapping[str, Mapping[int, Member]]
-) -> tuple[AboveDeaf, ...]:
+) -> tuple[DeafComparison, ...]:
     """Compare each arm of `links` at each level it is judged on. `runs`: arm -> seed -> run."""
     places = dict.fromkeys(
         (arm, _level(link.evaluation)) for link in links for arm in link.named_arms
@@ -68,14 +68,14 @@ def of_arms(
     return tuple(_of_arm(arm, level, list(runs[arm].values())) for arm, level in places)
 
 
-def about_deaf_policies(arms: Sequence[AboveDeaf]) -> bool | None:
+def is_about_deaf_policies(arms: Sequence[DeafComparison]) -> bool | None:
     """Return whether no arm is shown to end above.
 
     None if none is shown to, but some arm has no interval.
     """
-    if any(arm.above for arm in arms):
+    if any(arm.is_above for arm in arms):
         return False
-    return None if not arms or any(arm.above is None for arm in arms) else True
+    return None if not arms or any(arm.is_above is None for arm in arms) else True
 
 
 def _level(evaluation: str) -> str:
@@ -85,27 +85,29 @@ def _level(evaluation: str) -> str:
     return next(named, evaluation)
 
 
-def _of_arm(arm: str, level: str, members: Sequence[Member]) -> AboveDeaf:
+def _of_arm(arm: str, level: str, members: Sequence[Member]) -> DeafComparison:
     measured = [(m.result.yardsticks or {}).get(level) for m in members]
     ends = [end for end in measured if end is not None and end.reward is not None]
     if not ends:
-        return AboveDeaf(arm, level, None, 0, NOT_EVALUATED)
+        return DeafComparison(arm, level, None, 0, NOT_EVALUATED)
     if any(_worth(end.anchors) < LEAST_WORTH for end in ends):
-        return AboveDeaf(arm, level, None, 0, LITTLE_TO_HEAR)
+        return DeafComparison(arm, level, None, 0, LITTLE_TO_HEAR)
     differences = list(_differences(ends))
     if not differences:
-        return AboveDeaf(arm, level, None, 0, NO_ANCHORS)
+        return DeafComparison(arm, level, None, 0, NO_ANCHORS)
     mean, seeds = float(np.mean(differences)), len(differences)
     if seeds < FEWEST_SEEDS:
-        return AboveDeaf(arm, level, Bounded(mean, None, None), seeds, ONE_SEED)
+        return DeafComparison(arm, level, BoundedEstimate(mean, None, None), seeds, ONE_SEED)
     estimate = _estimate(differences, _shared_error(ends))
     if estimate.error == 0:
-        return AboveDeaf(arm, level, Bounded(mean, mean, mean), seeds, None)
+        return DeafComparison(arm, level, BoundedEstimate(mean, mean, mean), seeds, None)
     interval = estimate.interval()
-    return AboveDeaf(arm, level, Bounded(mean, interval.low, interval.high), seeds, None)
+    return DeafComparison(
+        arm, level, BoundedEstimate(mean, interval.low, interval.high), seeds, None
+    )
 
 
-def _worth(anchors: Anchors) -> float:
+def _worth(anchors: AnchorRewards) -> float:
     """Return the optimum minus the deaf schedule; infinity if either is not known."""
     if anchors.deaf is None or anchors.optimum is None:
         return math.inf
@@ -130,7 +132,7 @@ def _shared_error(ends: Sequence[Yardsticks]) -> float:
     return math.hypot(anchor, float(np.mean(users)) if users else 0.0)
 
 
-def _error(anchors: Anchors) -> float:
+def _error(anchors: AnchorRewards) -> float:
     deaf = anchors.deaf
     if deaf is None or deaf.low is None or deaf.high is None:
         return 0.0

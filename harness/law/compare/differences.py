@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 
 from harness.law.compare import claims, groups, incomparable, quantities, random_effects, scales
-from harness.law.compare.footing import Footing, over_shared_range, up_to_horizon
+from harness.law.compare.comparison_basis import (
+    ComparisonBasis,
+    restrict_to_horizon,
+    restrict_to_shared_range,
+)
 from harness.law.compare.moderation import GroupMean, Prior
-from harness.law.compare.pairs import Pair, Side
+from harness.law.compare.pairs import ComparedGroup, GroupPair
 from harness.law.compare.quantities import QUANTITIES
-from harness.law.compare.random_effects import NORMAL_95, Difference, Estimate, Sample
+from harness.law.compare.random_effects import NORMAL_95, Estimate, MeanDifference, Sample
 from harness.law.results import Interval
 from harness.law.settings import setting
 
@@ -45,7 +49,7 @@ class MeasuredDifference:
     """The reward column, if one is used."""
     seeds: tuple[int, int] = (0, 0)
     """The numbers of seeds with a value in the later group and in the baseline."""
-    estimate: Difference | None = None
+    estimate: MeanDifference | None = None
     """The later group minus the baseline."""
     probe: ProbeDifference | None = None
     """The difference with H on the frozen prefixes; None if it was not measured, or if the visited
@@ -62,10 +66,10 @@ class MeasuredDifference:
 
 
 @dataclass(frozen=True)
-class Taken:
+class PairMeasurement:
     """One quantity of two groups, measured but not yet compared."""
 
-    pair: Pair
+    pair: GroupPair
     quantity: str
     column: str | None
     known: MeasuredDifference
@@ -74,41 +78,45 @@ class Taken:
     """The means of the later group and of the baseline; None if they cannot be estimated."""
 
 
-def take(pair: Pair, quantity: str, margin: float, pool_unlike: bool) -> Taken:
+def measure_pair(
+    pair: GroupPair, quantity: str, margin: float, pool_unlike: bool
+) -> PairMeasurement:
     """Measure one quantity of two groups. `margin` is in the unit of claims.DEFAULT_MARGINS."""
     column = scales.column_for(pair.sides)
     reason = incomparable.why(pair, quantity, column, pool_unlike)
     if reason is not None:
-        return Taken(pair, quantity, column, MeasuredDifference(margin, incomparable=reason))
+        return PairMeasurement(
+            pair, quantity, column, MeasuredDifference(margin, incomparable=reason)
+        )
     column = column or scales.own_column(pair.sides)
     on = column if QUANTITIES[quantity].on_reward else None
     lacking = incomparable.no_replicates(pair, quantity)
     if lacking is not None:
         known = _without_replicates(pair, quantity, margin, on, lacking)
-        return Taken(pair, quantity, column, known)
-    footing = Footing(column)
-    of_groups = _samples(pair.sides, quantity, footing)
+        return PairMeasurement(pair, quantity, column, known)
+    basis = ComparisonBasis(column)
+    of_groups = _samples(pair.sides, quantity, basis)
     if of_groups is None:
         known = MeasuredDifference(
-            margin, on, **incomparable.nothing_to_compare(pair, quantity, footing)
+            margin, on, **incomparable.nothing_to_compare(pair, quantity, basis)
         )
-        return Taken(pair, quantity, column, known)
+        return PairMeasurement(pair, quantity, column, known)
     later, baseline = of_groups
     seeds = (len(later), len(baseline))
     margin = _absolute(quantity, margin, of_groups)
-    too_little = incomparable.too_little(pair, quantity, seeds, footing)
+    too_little = incomparable.too_little(pair, quantity, seeds, basis)
     known = MeasuredDifference(margin, on, seeds, **too_little)
     one, other = random_effects.mean(later), random_effects.mean(baseline)
     if one is None or other is None:
-        return Taken(pair, quantity, column, known)
+        return PairMeasurement(pair, quantity, column, known)
     means = (
         GroupMean(pair.later.place, one, len(later)),
         GroupMean(pair.baseline.place, other, len(baseline)),
     )
-    return Taken(pair, quantity, column, known, means)
+    return PairMeasurement(pair, quantity, column, known, means)
 
 
-def compare(taken: Taken, prior: Prior) -> MeasuredDifference:
+def compare(taken: PairMeasurement, prior: Prior) -> MeasuredDifference:
     """Return the difference of the two means, with variances moderated by `prior`."""
     estimate = prior.difference(*taken.means) if taken.means is not None else None
     if estimate is None:
@@ -126,7 +134,7 @@ def compare(taken: Taken, prior: Prior) -> MeasuredDifference:
 
 
 def _without_replicates(
-    pair: Pair, quantity: str, margin: float, on: str | None, why: str
+    pair: GroupPair, quantity: str, margin: float, on: str | None, why: str
 ) -> MeasuredDifference:
     of_runs = _of_runs(pair, quantity)
     errors = [(i.high - i.low) / 2 / NORMAL_95 for i in of_runs if isinstance(i, Interval)]
@@ -141,10 +149,10 @@ def _without_replicates(
     )
 
 
-def _of_runs(pair: Pair, quantity: str) -> list[Any]:
+def _of_runs(pair: GroupPair, quantity: str) -> list[Any]:
     """Return the quantity of each run on the run's own basis."""
     if quantity == "fall":
-        falls = quantities.values(quantity, pair.sides, Footing(None))
+        falls = quantities.values(quantity, pair.sides, ComparisonBasis(None))
         return [fall for of_group in falls for fall in of_group]
     if quantity == "onset":
         return []
@@ -153,15 +161,15 @@ def _of_runs(pair: Pair, quantity: str) -> list[Any]:
     ]
 
 
-def _replicates(side: Side, quantity: str) -> int:
+def _replicates(side: ComparedGroup, quantity: str) -> int:
     """Return a lower bound on the number of seeds: runs with an unknown seed count as one."""
-    return len({member.identity.seed for member in side.telling(quantity)})
+    return len({member.identity.seed for member in side.members_with(quantity)})
 
 
 def _samples(
-    sides: Sequence[Side], quantity: str, footing: Footing
+    sides: Sequence[ComparedGroup], quantity: str, basis: ComparisonBasis
 ) -> tuple[Sample, Sample] | None:
-    shared = _shared_footing(sides, quantity, footing)
+    shared = _shared_basis(sides, quantity, basis)
     if shared is None:
         return None
     values = quantities.values(quantity, sides, shared)
@@ -169,11 +177,13 @@ def _samples(
     return later, baseline
 
 
-def _shared_footing(sides: Sequence[Side], quantity: str, footing: Footing) -> Footing | None:
-    """Restrict the footing to the range that all runs have in common; None if there is none."""
+def _shared_basis(
+    sides: Sequence[ComparedGroup], quantity: str, basis: ComparisonBasis
+) -> ComparisonBasis | None:
+    """Restrict the basis to the range that all runs have in common; None if there is none."""
     if quantity == "onset":
-        return up_to_horizon(sides, footing)
-    return over_shared_range(sides, footing) if quantity == "a" else footing
+        return restrict_to_horizon(sides, basis)
+    return restrict_to_shared_range(sides, basis) if quantity == "a" else basis
 
 
 def _absolute(quantity: str, margin: float, of_groups: tuple[Sample, Sample]) -> float:
@@ -183,24 +193,27 @@ def _absolute(quantity: str, margin: float, of_groups: tuple[Sample, Sample]) ->
     return margin * abs(sum(m.value for m in means if m is not None) / len(means))
 
 
-def _on_probe(pair: Pair, quantity: str, column: str | None) -> ProbeDifference | None:
+def _on_probe(pair: GroupPair, quantity: str, column: str | None) -> ProbeDifference | None:
     """Return the difference with H on frozen prefixes; None if a run has too few values of it."""
-    members = [member for side in pair.sides for member in side.telling(quantity)]
+    members = [member for side in pair.sides for member in side.members_with(quantity)]
     if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
         return None
-    of_groups = _samples(pair.sides, quantity, Footing(column, probe=True))
+    of_groups = _samples(pair.sides, quantity, ComparisonBasis(column, probe=True))
     if of_groups is None:
         return ProbeDifference(None) if quantity == "onset" else None
     estimate = random_effects.difference(*of_groups)
     return ProbeDifference(estimate) if estimate is not None else None
 
 
-def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | None:
+def _net_of_null(pair: GroupPair, quantity: str, column: str | None) -> Estimate | None:
     """Return the difference net of null controls; None if a run lacks one of its seed, or steps."""
     if not QUANTITIES[quantity].null:
         return None
     values = [
-        [quantities.net_of_null(QUANTITIES[quantity], m, Footing(column)) for m in side.members]
+        [
+            quantities.net_of_null(QUANTITIES[quantity], m, ComparisonBasis(column))
+            for m in side.members
+        ]
         for side in pair.sides
     ]
     if any(value is None for of_group in values for value in of_group):
@@ -209,13 +222,13 @@ def _net_of_null(pair: Pair, quantity: str, column: str | None) -> Estimate | No
     return random_effects.difference(later, baseline)
 
 
-def failures(pair: Pair) -> tuple[float, float] | None:
+def failure_rates(pair: GroupPair) -> tuple[float, float] | None:
     """Return the mean shares of failed conversations, later group first; None if not logged."""
     later, baseline = (_failure_rate(side) for side in pair.sides)
     return None if later is None or baseline is None else (later, baseline)
 
 
-def _failure_rate(side: Side) -> float | None:
+def _failure_rate(side: ComparedGroup) -> float | None:
     rates = []
     for member in side.members:
         asked = setting(member.identity.config, "trainer", "conversations")

@@ -42,7 +42,7 @@ class Family:
     """The smallest unadjusted p of the family must be below claims.LEVEL / `first`."""
 
 
-def adjusted(
+def adjust_families(
     of_quantity: Mapping[str, Sequence[float]], named: str | None = None
 ) -> dict[str, Family]:
     """Return quantity -> its family with adjusted p, which is empty for a quantity without tests.
@@ -52,7 +52,7 @@ def adjusted(
     tested = {quantity: claims.holm(p) for quantity, p in of_quantity.items() if len(p)}
     order = PRIMARY if named is None else (named, *PRIMARY)
     primary = next((quantity for quantity in order if quantity in tested), None)
-    shares = _handed_on(tested, _begun_with(tested, primary), primary)
+    shares = _pass_on_shares(tested, _initial_shares(tested, primary), primary)
     families = {}
     for quantity, p in of_quantity.items():
         if quantity not in tested:
@@ -64,7 +64,7 @@ def adjusted(
     return families
 
 
-def _begun_with(tested: Mapping[str, Sequence[float]], primary: str | None) -> dict[str, float]:
+def _initial_shares(tested: Mapping[str, Sequence[float]], primary: str | None) -> dict[str, float]:
     """Return quantity -> its initial share of the error rate."""
     others = len(tested) - 1
     if others <= 0:
@@ -73,7 +73,7 @@ def _begun_with(tested: Mapping[str, Sequence[float]], primary: str | None) -> d
     return {quantity: PRIMARY_SHARE if quantity == primary else rest for quantity in tested}
 
 
-def _handed_on(
+def _pass_on_shares(
     tested: Mapping[str, Sequence[float]], shares: Mapping[str, float], primary: str | None
 ) -> dict[str, float]:
     """Return the shares after every family that is decided as a whole passed its share on."""

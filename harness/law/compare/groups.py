@@ -17,12 +17,12 @@ from harness.config import keys
 from harness.law.compare import random_effects
 from harness.law.compare.replicates import Replicate
 from harness.law.estimate import numbers
-from harness.law.group_results import Axes, GroupResult, Pooled
+from harness.law.group_results import Axes, GroupResult, SeedMean
 from harness.law.io import integrity
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.io.columns import EVALUATION
-from harness.law.io.identity import Identity
-from harness.law.result_parts import Skipped
+from harness.law.io.identity import RunIdentity
+from harness.law.result_parts import SkippedPath
 from harness.law.results import Interval, RunResult
 
 NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in common ({columns})"
@@ -95,7 +95,7 @@ class Member:
     """A fitted run with its identity and the data for comparing it with others."""
 
     result: RunResult
-    identity: Identity
+    identity: RunIdentity
     replicate: Replicate = field(default_factory=Replicate)
     nulls: tuple[Replicate, ...] = ()
     """The run's null controls of the same seed."""
@@ -108,7 +108,7 @@ class Member:
         return str(self.result.reward) if self.pooled_on is None else self.pooled_on
 
     @property
-    def readable(self) -> bool:
+    def is_readable(self) -> bool:
         """Whether the run has numbers; a run that failed before its first row has none."""
         return self.result.status == "ok"
 
@@ -122,7 +122,7 @@ class Grouping:
     """The groups, and the runs kept out of groups of the same config, with reasons."""
 
     groups: tuple[GroupResult, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedPath, ...]
 
 
 def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = False) -> Grouping:
@@ -133,10 +133,10 @@ def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = 
     Unfinished runs are in no mean unless `with_unfinished`.
     """
     configured = [m for m in members if m.identity.config is not None]
-    configs = [flat(m.identity.full_config or {}) for m in configured]
+    configs = [flatten_config(m.identity.full_config or {}) for m in configured]
     cards = [{} if pool_unlike else card for card in _cards(configured, configs, with_unfinished)]
     axes = [{**config, **card} for config, card in zip(configs, cards, strict=True)]
-    names = telling(axes)
+    names = distinguishing_axes(axes)
     by_config: dict[str, list[int]] = {}
     for index, values in enumerate(axes):
         by_config.setdefault(_text(values), []).append(index)
@@ -144,7 +144,7 @@ def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = 
         _pool({n: axes[at[0]].get(n) for n in names}, [configured[i] for i in at], with_unfinished)
         for at in by_config.values()
     )
-    return Grouping(groups, _kept_apart(configured, configs, cards))
+    return Grouping(groups, _skip_other_cards(configured, configs, cards))
 
 
 def _cards(members: Sequence[Member], configs: Sequence[Axes], with_unfinished: bool) -> list[Axes]:
@@ -153,9 +153,9 @@ def _cards(members: Sequence[Member], configs: Sequence[Axes], with_unfinished: 
     A run without a card that is in no mean, such as one that failed at the start, takes the first
     card of its config.
     """
-    measured = [flat(m.identity.measurement, "measurement") for m in members]
+    measured = [flatten_config(m.identity.measurement, "measurement") for m in members]
     first: dict[str, Axes] = {}
-    counted = [counts(member, with_unfinished) for member in members]
+    counted = [is_counted(member, with_unfinished) for member in members]
     for config, card, counts_too in zip(configs, measured, counted, strict=True):
         if counts_too:
             first.setdefault(_text(config), card)
@@ -165,7 +165,7 @@ def _cards(members: Sequence[Member], configs: Sequence[Axes], with_unfinished: 
     ]
 
 
-def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+def flatten_config(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
     """Flatten a config to dotted key -> value. `GROUP.name` becomes `GROUP`."""
     dotted: dict[str, Any] = {}
     for key, value in values.items():
@@ -175,7 +175,7 @@ def flat(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
         if path.endswith(keys.CHANGES_NO_RUN):
             continue
         if isinstance(value, dict):
-            dotted.update(flat(value, path))
+            dotted.update(flatten_config(value, path))
         else:
             dotted[path.removesuffix(".name")] = value
     return dotted
@@ -185,7 +185,7 @@ def _text(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def telling(axes: Sequence[Axes]) -> list[str]:
+def distinguishing_axes(axes: Sequence[Axes]) -> list[str]:
     """Return the axes that differ, without those determined by earlier axes (names come first)."""
     every = dict.fromkeys(key for values in axes for key in values)
     chosen: list[str] = []
@@ -198,14 +198,14 @@ def telling(axes: Sequence[Axes]) -> list[str]:
     return chosen
 
 
-def counts(member: Member, with_unfinished: bool) -> bool:
+def is_counted(member: Member, with_unfinished: bool) -> bool:
     """Return whether a run is in the means of its group."""
-    return member.readable and (with_unfinished or member.result.unfinished is None)
+    return member.is_readable and (with_unfinished or member.result.unfinished is None)
 
 
 def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupResult:
-    runs = [m.result for m in members if counts(m, with_unfinished)]
-    lost = [m.result for m in members if m.diverged and not counts(m, with_unfinished)]
+    runs = [m.result for m in members if is_counted(m, with_unfinished)]
+    lost = [m.result for m in members if m.diverged and not is_counted(m, with_unfinished)]
     column = common_column(runs)
     failing = [run.run for run in runs if law_fails(run, column)]
     return GroupResult(
@@ -216,7 +216,7 @@ def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupR
         ceiling=_mean(runs, "ceiling", column, len(lost)),
         gain=_mean(runs, "gain", column, len(lost)),
         onset=_onset([*runs, *lost]),
-        unknown_seeds=unknown([run.seed for run in runs]),
+        unknown_seeds=count_unknown_seeds([run.seed for run in runs]),
         reward=column,
         why=why_no_column(runs),
         unfinished=[m.result.run for m in members if m.result.unfinished is not None],
@@ -224,7 +224,7 @@ def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupR
     )
 
 
-def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> Pooled:
+def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> SeedMean:
     """Return the mean over the runs on one column.
 
     Diverged runs are censored, and for a and the ceiling also runs without a single law.
@@ -235,63 +235,66 @@ def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -
         for run, out in zip(runs, left_out, strict=True)
     ]
     of_runs = [*told, *[None] * lost]
-    return over_seeds((alike if name == "gain" else weighed)(of_runs), [run.seed for run in runs])
+    return drop_interval_of_repeats(
+        (unweighted_mean if name == "gain" else random_effects_mean)(of_runs),
+        [run.seed for run in runs],
+    )
 
 
-def _onset(runs: Sequence[RunResult]) -> Pooled:
+def _onset(runs: Sequence[RunResult]) -> SeedMean:
     """Return the mean onset. Runs without an onset, including diverged ones, are censored."""
     onsets = [run.onset.step for run in runs if run.onset and run.onset.is_collapse]
-    onset = _within_the_run(pooled(onsets, censored=len(runs) - len(onsets)))
-    return over_seeds(onset, [run.seed for run in runs])
+    onset = _within_the_run(mean_over_seeds(onsets, censored=len(runs) - len(onsets)))
+    return drop_interval_of_repeats(onset, [run.seed for run in runs])
 
 
-def unknown(seeds: Sequence[int | None]) -> int:
+def count_unknown_seeds(seeds: Sequence[int | None]) -> int:
     """Return the number of runs with an unknown seed, which may be repeats; 0 for a single run."""
     return seeds.count(None) if len(seeds) > 1 else 0
 
 
-def over_seeds(pool: Pooled, seeds: Sequence[int | None]) -> Pooled:
+def drop_interval_of_repeats(pool: SeedMean, seeds: Sequence[int | None]) -> SeedMean:
     """Remove the interval if runs may be repeats, whose spread is not the spread over seeds."""
-    return replace(pool, low=None, high=None) if unknown(seeds) else pool
+    return replace(pool, low=None, high=None) if count_unknown_seeds(seeds) else pool
 
 
-def _within_the_run(onset: Pooled) -> Pooled:
+def _within_the_run(onset: SeedMean) -> SeedMean:
     """Clip the interval at 0: with few seeds it can reach before the first step."""
     return onset if onset.low is None else replace(onset, low=max(onset.low, 0.0))
 
 
-def pooled(values: Sequence[float], censored: int) -> Pooled:
+def mean_over_seeds(values: Sequence[float], censored: int) -> SeedMean:
     """Return the mean over seeds and its 95% t interval. Seeds, not steps, are the replicates."""
     n = len(values)
     if n == 0:
-        return Pooled(None, None, None, 0, censored)
+        return SeedMean(None, None, None, 0, censored)
     mean = float(np.mean(values))
     if n == 1:
-        return Pooled(mean, None, None, 1, censored)
+        return SeedMean(mean, None, None, 1, censored)
     half = numbers.t_quantile(0.975, n - 1) * float(np.std(values, ddof=1)) / n**0.5
-    return Pooled(mean, mean - half, mean + half, n, censored)
+    return SeedMean(mean, mean - half, mean + half, n, censored)
 
 
-def alike(of_runs: Sequence[Interval | None]) -> Pooled:
+def unweighted_mean(of_runs: Sequence[Interval | None]) -> SeedMean:
     """Return the unweighted mean over runs (see quantities.Quantity.weighed)."""
     values = [interval.value for interval in of_runs if interval is not None]
-    return pooled(values, censored=len(of_runs) - len(values))
+    return mean_over_seeds(values, censored=len(of_runs) - len(values))
 
 
-def weighed(of_runs: Sequence[Interval | None]) -> Pooled:
+def random_effects_mean(of_runs: Sequence[Interval | None]) -> SeedMean:
     """Return the random-effects mean, which gives imprecise runs little weight."""
     measured = [interval for interval in of_runs if interval is not None]
     mean = random_effects.mean(random_effects.sample(measured))
     if mean is None:
-        return alike(of_runs)
+        return unweighted_mean(of_runs)
     interval = mean.interval()
     censored = len(of_runs) - len(measured)
-    return Pooled(interval.value, interval.low, interval.high, len(measured), censored)
+    return SeedMean(interval.value, interval.low, interval.high, len(measured), censored)
 
 
-def _kept_apart(
+def _skip_other_cards(
     members: Sequence[Member], configs: Sequence[Axes], cards: Sequence[Axes]
-) -> tuple[Skipped, ...]:
+) -> tuple[SkippedPath, ...]:
     """Return an entry for each run whose card differs from that of the first run of its config."""
     first: dict[str, int] = {}
     entries = []
@@ -302,5 +305,5 @@ def _kept_apart(
         )
         if unlike:
             reason = f"not pooled: {unlike[0]} differs from that of {members[other].result.run}"
-            entries.append(Skipped(member.result.run, reason))
+            entries.append(SkippedPath(member.result.run, reason))
     return tuple(entries)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harness.law.compare import groups, scales
-from harness.law.compare.footing import Footing, reached
-from harness.law.compare.pairs import Pair
+from harness.law.compare.comparison_basis import ComparisonBasis, share_done
+from harness.law.compare.pairs import GroupPair
 from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.io.clean import FEWEST_POINTS
 
@@ -16,7 +16,7 @@ TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {FEWEST_POINTS} points"
 """Start of the reason if too few runs can be compared, for lack of points or of movement of H."""
 
 
-def why(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
+def why(pair: GroupPair, quantity: str, column: str | None, pool_unlike: bool) -> str | None:
     """Return why the two groups cannot be compared; None if they can.
 
     `column`: their common reward column. `pool_unlike`: ignore differences of measurement.
@@ -27,7 +27,7 @@ def why(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str
     if unlike:
         return f"measured in different ways: {unlike[0]}"
     for side in pair.sides:
-        if not side.telling(quantity):
+        if not side.members_with(quantity):
             return f"no run of {side.name} is finished"
     if column is None and quantity in ("ceiling", "gain"):
         return scales.why_none(pair)
@@ -36,7 +36,7 @@ def why(pair: Pair, quantity: str, column: str | None, pool_unlike: bool) -> str
     return None
 
 
-def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
+def _unlike_cards(pair: GroupPair, quantity: str) -> list[str]:
     """Return the dotted keys that differ between the cards and matter for the quantity."""
     one, other = pair.later.card, pair.baseline.card
     keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
@@ -46,23 +46,23 @@ def _unlike_cards(pair: Pair, quantity: str) -> list[str]:
     return [f"measurement.{key}" for key in keys if not key.startswith(ignored)]
 
 
-def no_replicates(pair: Pair, quantity: str) -> str | None:
+def no_replicates(pair: GroupPair, quantity: str) -> str | None:
     """Return why the runs of a group are no replicates; None if those of both groups are."""
     for side in pair.sides:
-        if len(side.telling(quantity)) < FEWEST_SEEDS:
+        if len(side.members_with(quantity)) < FEWEST_SEEDS:
             return f"a seed is the replicate, steps are not, and {side.name} has one"
     for side in pair.sides:
-        runs = side.telling(quantity)
-        unknown = groups.unknown([member.identity.seed for member in runs])
+        runs = side.members_with(quantity)
+        unknown = groups.count_unknown_seeds([member.identity.seed for member in runs])
         if unknown:
             of = f"{unknown} of {len(runs)} runs of {side.name}"
             return f"the seed of {of} is unknown: they may be repeats, and those are no replicates"
     return None
 
 
-def nothing_to_compare(pair: Pair, quantity: str, footing: Footing) -> dict[str, Any]:
+def nothing_to_compare(pair: GroupPair, quantity: str, basis: ComparisonBasis) -> dict[str, Any]:
     """Return `incomparable` or `open` for runs without a common range of H or without an onset."""
-    lawless = _lawless(pair, quantity, footing)
+    lawless = _lawless(pair, quantity, basis)
     if lawless is not None:
         return {"incomparable": lawless}
     if quantity == "onset":
@@ -73,28 +73,28 @@ def nothing_to_compare(pair: Pair, quantity: str, footing: Footing) -> dict[str,
     }
 
 
-def _until_diverged(pair: Pair) -> str:
+def _until_diverged(pair: GroupPair) -> str:
     """Return the end of the sentence if some run diverged."""
-    lost = [reached(m) for side in pair.sides for m in side.diverged]
+    lost = [share_done(m) for side in pair.sides for m in side.diverged]
     return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
 
 
-def _lawless(pair: Pair, quantity: str, footing: Footing) -> str | None:
+def _lawless(pair: GroupPair, quantity: str, basis: ComparisonBasis) -> str | None:
     """Return the reason if too few runs of a group have a single law, for a and the ceiling."""
     for side in pair.sides if quantity in ("a", "ceiling") else ():
-        failing = sum(footing.law_fails(member) for member in side.members)
+        failing = sum(basis.law_fails(member) for member in side.members)
         if failing and len(side.members) - failing < FEWEST_SEEDS:
             return f"no single law in {failing} of {len(side.members)} runs of {side.name}"
     return None
 
 
 def too_little(
-    pair: Pair, quantity: str, seeds: tuple[int, int], footing: Footing
+    pair: GroupPair, quantity: str, seeds: tuple[int, int], basis: ComparisonBasis
 ) -> dict[str, Any]:
     """Return the reason to give if there is no estimate."""
     if min(seeds) >= FEWEST_SEEDS:
         return {"open": "the seeds do not differ, so that their spread is not known"}
-    lawless = _lawless(pair, quantity, footing)
+    lawless = _lawless(pair, quantity, basis)
     if lawless is not None:
         return {"incomparable": lawless}
     where = " within the H that all of them pass through" if quantity == "a" else ""

@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.law.compare import claims
 from harness.law.compare.random_effects import FEWEST_SEEDS, Estimate
-from harness.law.compare.worst_case import Lost
+from harness.law.compare.worst_case import LostPair
 from harness.records.study_file import Link
 
 SIGNS: Mapping[str, int] = {"more": 1, "less": -1, "earlier": -1}
@@ -24,7 +24,7 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Evidence:
+class VerdictPValues:
     """The p of each verdict that a link can have."""
 
     supported: float
@@ -33,14 +33,14 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Tested:
+class LinkTestResult:
     """The results of the tests of a link, with p not adjusted for other links or looks."""
 
     estimate: Estimate
     """The difference that is judged, net of the null controls if the link asks for that."""
     plain: Estimate
-    p: Evidence
-    p_at_worst: Evidence
+    p: VerdictPValues
+    p_at_worst: VerdictPValues
     """The p with every diverged pair at the least favourable end of its range."""
     against: Estimate | None
     """The difference with diverged pairs at the end of their ranges against the stated direction;
@@ -50,17 +50,17 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Asked:
+class LinkTestAtLook:
     """A tested link, and the factors on its p that account for earlier looks."""
 
-    tested: Tested
+    tested: LinkTestResult
     alone: float | None
     """Factor for the link by itself; None if no error is left to spend."""
     together: float | None
     """Factor for the link as one of all links of its family."""
 
 
-def paired(differences: Sequence[float]) -> Estimate | None:
+def paired_estimate(differences: Sequence[float]) -> Estimate | None:
     """Return the mean with its standard error; None below two values, or if all are equal."""
     values = np.array(differences, dtype=float)
     if len(values) < FEWEST_SEEDS:
@@ -70,32 +70,34 @@ def paired(differences: Sequence[float]) -> Estimate | None:
     return None if alike else Estimate(float(values.mean()), error, len(values) - 1)
 
 
-def test(
+def run_link_test(
     link: Link,
     differences: Mapping[int, float],
     net: Mapping[int, float] | None,
-    lost: Mapping[int, Lost],
-) -> Tested | None:
+    lost: Mapping[int, LostPair],
+) -> LinkTestResult | None:
     """Test the pairs of a link; None if there are too few or they have no spread."""
     sign = SIGNS[link.direction]
     found = _estimates(differences, net)
     if found is None:
         return None
-    p = evidence(found, sign, link.margin)
+    p = verdict_p_values(found, sign, link.margin)
     if not lost:
-        return Tested(*found, p, p, None, None)
+        return LinkTestResult(*found, p, p, None, None)
     against, towards = (_with_lost(differences, net, lost, side) for side in (-sign, sign))
-    adverse = evidence(against, sign, link.margin)
-    kind = evidence(towards, sign, link.margin)
-    worst = Evidence(
+    adverse = verdict_p_values(against, sign, link.margin)
+    kind = verdict_p_values(towards, sign, link.margin)
+    worst = VerdictPValues(
         max(p.supported, adverse.supported),
         max(p.contradicted, kind.contradicted),
         max(p.no_effect, kind.no_effect),
     )
-    return Tested(*found, p, worst, against and against[0], towards and towards[0])
+    return LinkTestResult(*found, p, worst, against and against[0], towards and towards[0])
 
 
-def adjusted(asked: Sequence[Asked], deciding: bool, at_worst: bool = False) -> list[Evidence]:
+def adjust_p(
+    asked: Sequence[LinkTestAtLook], deciding: bool, at_worst: bool = False
+) -> list[VerdictPValues]:
     """Adjust the p of links for looks, and by Holm over the links of the family.
 
     `deciding`: the links must all be supported, which needs no Holm correction of `supported` (an
@@ -107,7 +109,9 @@ def adjusted(asked: Sequence[Asked], deciding: bool, at_worst: bool = False) -> 
     supported = alone if deciding else _holm([one.supported for one in p], together)
     contradicted = _holm([one.contradicted for one in p], together)
     no_effect = _holm([one.no_effect for one in p], together)
-    return [Evidence(*three) for three in zip(supported, contradicted, no_effect, strict=True)]
+    return [
+        VerdictPValues(*three) for three in zip(supported, contradicted, no_effect, strict=True)
+    ]
 
 
 def _holm(p: Sequence[float], prices: Sequence[float | None]) -> list[float]:
@@ -122,16 +126,18 @@ def _estimates(
     differences: Mapping[int, float], net: Mapping[int, float] | None
 ) -> tuple[Estimate, Estimate] | None:
     """Return the estimates of the judged and of the plain difference; None if either is None."""
-    plain = paired(list(differences.values()))
-    judged = plain if net is None else paired(list(net.values()))
+    plain = paired_estimate(list(differences.values()))
+    judged = plain if net is None else paired_estimate(list(net.values()))
     return None if judged is None or plain is None else (judged, plain)
 
 
-def evidence(found: tuple[Estimate, Estimate] | None, sign: int, margin: float) -> Evidence:
+def verdict_p_values(
+    found: tuple[Estimate, Estimate] | None, sign: int, margin: float
+) -> VerdictPValues:
     """Return the p of each verdict; all are 1 if there is no estimate."""
     if found is None:
-        return Evidence(1.0, 1.0, 1.0)
-    return Evidence(
+        return VerdictPValues(1.0, 1.0, 1.0)
+    return VerdictPValues(
         max(_p_beyond(one, sign) for one in found),
         max(_p_beyond(one, -sign) for one in found),
         claims.p_short(found[0], sign, margin),
@@ -146,7 +152,7 @@ def _p_beyond(estimate: Estimate, sign: int) -> float:
 def _with_lost(
     differences: Mapping[int, float],
     net: Mapping[int, float] | None,
-    lost: Mapping[int, Lost],
+    lost: Mapping[int, LostPair],
     side: int,
 ) -> tuple[Estimate, Estimate] | None:
     """Return the estimates with lost pairs at one end of their ranges; None if it is infinite."""

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.law.compare import claims, crossed, link_tests, looks
-from harness.law.compare.link_tests import ROUNDING, Asked, Evidence
+from harness.law.compare.link_tests import ROUNDING, LinkTestAtLook, VerdictPValues
 from harness.law.compare.looks import Pairs
 from harness.law.compare.random_effects import FEWEST_SEEDS, Estimate
-from harness.law.compare.worst_case import Lost
+from harness.law.compare.worst_case import LostPair
 from harness.law.results import Interval
 from harness.records.study_file import Link
 
@@ -41,7 +41,7 @@ Earlier = Mapping[str, Sequence[Pairs]]
 
 
 @dataclass(frozen=True)
-class Observed:
+class LinkObservations:
     """The numbers a link is judged on."""
 
     link: Link
@@ -60,7 +60,7 @@ class Observed:
     """Arm -> gains of its runs, for a link on reward between arms."""
     names: Mapping[int, str] = field(default_factory=dict)
     """Seed -> names of the runs of its pair. The seed is used if there is none."""
-    lost: Mapping[int, Lost] = field(default_factory=dict)
+    lost: Mapping[int, LostPair] = field(default_factory=dict)
     """Seeds whose pair has no number because one of its runs diverged."""
     unanswered: Mapping[str, str] = field(default_factory=dict)
     """Run without a number from its probe -> the reason."""
@@ -78,7 +78,7 @@ class Observed:
 
 
 @dataclass(frozen=True)
-class Judged:
+class LinkResult:
     """A link with its verdict; numbers are None if there are too few pairs."""
 
     link: Link
@@ -92,11 +92,11 @@ class Judged:
     """Arm -> its mean, without subtracting null controls; None if its spread is not known."""
     own_by_seed: Mapping[str, Mapping[int, float]]
     censored: int | None
-    lost: Mapping[int, Lost]
+    lost: Mapping[int, LostPair]
     """Pairs without a number because one of their runs diverged."""
     judged: Interval | None = None
     plain: Interval | None = None
-    p: Evidence | None = None
+    p: VerdictPValues | None = None
     """p of each verdict, adjusted for looks and other links."""
     minimum_detectable: float | None = None
     seeds_needed: int | None = None
@@ -120,19 +120,19 @@ class Judged:
         return len(self.by_seed)
 
 
-def judge(
-    seen: Sequence[Observed],
+def judge_links(
+    seen: Sequence[LinkObservations],
     deciding: Sequence[str],
     earlier: Earlier | None = None,
     most: int | None = None,
-) -> tuple[Judged, ...]:
+) -> tuple[LinkResult, ...]:
     """Judge the links, in the order given.
 
     The links that decide the study are one family of tests, the others another. `most`: the number
     of pairs stated beforehand for the last look. Conditions of a link (`given`) are not checked
     here but in `study_verdict.hold_back`.
     """
-    judged: dict[str, Judged] = {}
+    judged: dict[str, LinkResult] = {}
     for decide in (True, False):
         family = [one for one in seen if (one.link.name in deciding) is decide]
         judged |= _family(family, decide, earlier or {}, most)
@@ -140,22 +140,24 @@ def judge(
 
 
 def _family(
-    family: Sequence[Observed], decide: bool, earlier: Earlier, most: int | None
-) -> dict[str, Judged]:
-    tests = [link_tests.test(s.link, s.differences, s.net, s.lost) for s in family]
+    family: Sequence[LinkObservations], decide: bool, earlier: Earlier, most: int | None
+) -> dict[str, LinkResult]:
+    tests = [link_tests.run_link_test(s.link, s.differences, s.net, s.lost) for s in family]
     found = [(s, t) for s, t in zip(family, tests, strict=True) if t is not None]
     before = {s.link.name: earlier.get(s.link.name, ()) for s in family}
     asked = [
-        Asked(t, *(looks.price(before[s.link.name], s.pairs, m, most) for m in (1, len(found))))
+        LinkTestAtLook(
+            t, *(looks.p_factor(before[s.link.name], s.pairs, m, most) for m in (1, len(found)))
+        )
         for s, t in found
     ]
     of_family = _Family(decide, len(found), most)
-    evidence = link_tests.adjusted(asked, decide)
-    at_worst = link_tests.adjusted(asked, decide, at_worst=True)
+    evidence = link_tests.adjust_p(asked, decide)
+    at_worst = link_tests.adjust_p(asked, decide, at_worst=True)
     judged = {s.link.name: _open(s) for s in family}
     for (s, _), a, p, worst in zip(found, asked, evidence, at_worst, strict=True):
-        sizes = looks.counts(before[s.link.name], s.pairs)
-        judged[s.link.name] = _judged(s, a, p, word_of(worst), sizes, of_family)
+        sizes = looks.pairs_per_look(before[s.link.name], s.pairs)
+        judged[s.link.name] = _judge_link(s, a, p, verdict_of(worst), sizes, of_family)
     return judged
 
 
@@ -168,14 +170,19 @@ class _Family:
     most: int | None
 
 
-def _judged(
-    seen: Observed, asked: Asked, p: Evidence, bounded: str, sizes: tuple[int, ...], of: _Family
-) -> Judged:
+def _judge_link(
+    seen: LinkObservations,
+    asked: LinkTestAtLook,
+    p: VerdictPValues,
+    bounded: str,
+    sizes: tuple[int, ...],
+    of: _Family,
+) -> LinkResult:
     """Judge one tested link. `bounded`: the verdict with diverged pairs at their least favourable
     values; `sizes`: the number of known pairs at each look.
     """
     estimate, link = asked.tested.estimate, seen.link
-    word = word_of(p)
+    word = verdict_of(p)
     at_worst = asked.tested.against if word == SUPPORTED else asked.tested.towards
     said, why = word, _why(word, link, p, asked)
     if word in (CONTRADICTED, NO_EFFECT) and _little_gained(seen):
@@ -185,7 +192,7 @@ def _judged(
         said, why = UNDECIDED, AT_WORST.format(bounded=bounded, word=word)
     open_ = word == UNDECIDED and asked.alone is not None
     one_sided = claims.LEVEL / 2 / (1 if of.decide else of.comparisons)
-    return Judged(
+    return LinkResult(
         link=link,
         verdict=said,
         why=why,
@@ -195,14 +202,16 @@ def _judged(
         by_seed=seen.judged,
         plain_by_seed=None if seen.net is None else seen.differences,
         minimum_detectable=estimate.error
-        * looks.reach(len(seen.judged), looks.level(sizes, one_sided, of.most)),
+        * looks.detectable_difference(
+            len(seen.judged), looks.one_sided_level(sizes, one_sided, of.most)
+        ),
         seeds_needed=_seeds_needed(link, estimate, sizes, of) if open_ else None,
         censored=seen.censored,
         own=_means(seen.own),
         own_by_seed=seen.own,
         seen=seen.pairs,
         looks=sizes,
-        spent=claims.LEVEL / 2 * looks.spent(sizes, of.most),
+        spent=claims.LEVEL / 2 * looks.error_spent(sizes, of.most),
         lost=seen.lost,
         if_lost_at_worst=bounded if seen.lost else None,
         at_worst=at_worst.interval() if seen.lost and at_worst is not None else None,
@@ -211,35 +220,37 @@ def _judged(
     )
 
 
-def word_of(p: Evidence) -> str:
+def verdict_of(p: VerdictPValues) -> str:
     for word, of in ((SUPPORTED, p.supported), (CONTRADICTED, p.contradicted)):
         if of < claims.LEVEL:
             return word
     return NO_EFFECT if p.no_effect < claims.LEVEL else UNDECIDED
 
 
-def _little_gained(seen: Observed) -> bool:
+def _little_gained(seen: LinkObservations) -> bool:
     """Return whether no arm gained at least `least_gain` with an interval above 0.
 
     Then arms may be equal because none of them learnt.
     """
-    means = [link_tests.paired(gains) for gains in seen.gains.values()]
+    means = [link_tests.paired_estimate(gains) for gains in seen.gains.values()]
     learnt = (m and m.value >= seen.link.least_gain and m.interval().low > 0 for m in means)
     return bool(means) and not any(learnt)
 
 
-def is_open(judged: Judged) -> bool:
+def is_open(judged: LinkResult) -> bool:
     """Return whether more pairs could decide the link."""
     size = f"{judged.link.direction} by {judged.link.margin:g}"
     return judged.verdict == UNDECIDED and judged.why == NEITHER.format(size=size)
 
 
 def _means(own: Mapping[str, Mapping[int, float]]) -> dict[str, Interval | None]:
-    means = {arm: link_tests.paired(list(numbers.values())) for arm, numbers in own.items()}
+    means = {
+        arm: link_tests.paired_estimate(list(numbers.values())) for arm, numbers in own.items()
+    }
     return {arm: mean.interval() if mean else None for arm, mean in means.items()}
 
 
-def _why(word: str, link: Link, p: Evidence, asked: Asked) -> str | None:
+def _why(word: str, link: Link, p: VerdictPValues, asked: LinkTestAtLook) -> str | None:
     size = f"{link.direction} by {link.margin:g}"
     if word == SUPPORTED:
         return claims.SMALL if p.no_effect < claims.LEVEL else None
@@ -267,7 +278,7 @@ def _seeds_needed(
     return needed
 
 
-def _open(seen: Observed) -> Judged:
+def _open(seen: LinkObservations) -> LinkResult:
     """Return the result for a link with too few pairs, or without spread."""
     pairs = len(seen.judged)
     if seen.censored and seen.censored == seen.runs:
@@ -278,9 +289,9 @@ def _open(seen: Observed) -> Judged:
     elif pairs < FEWEST_SEEDS:
         why = NO_PAIRS.format(pairs=pairs)
     else:
-        alike = link_tests.paired(list(seen.differences.values())) is None
-        why = _alike(seen.differences if alike else seen.judged)
-    return Judged(
+        alike = link_tests.paired_estimate(list(seen.differences.values())) is None
+        why = _why_no_spread(seen.differences if alike else seen.judged)
+    return LinkResult(
         link=seen.link,
         verdict=UNDECIDED,
         why=why,
@@ -295,7 +306,7 @@ def _open(seen: Observed) -> Judged:
     )
 
 
-def _alike(differences: Mapping[int, float]) -> str:
+def _why_no_spread(differences: Mapping[int, float]) -> str:
     """Return the reason for pairs without spread. Values within rounding of 0 count as 0."""
     same = max(differences.values(), key=abs)
     return THE_SAME if abs(same) <= ROUNDING else NO_SPREAD.format(same=same)

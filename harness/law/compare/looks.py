@@ -40,7 +40,7 @@ Sums = tuple[Floats, Floats]
 """Distribution of sums of normal variables: grid points, and the probability at each."""
 
 
-def spent(counts: Sequence[int], most: int | None = None) -> float:
+def error_spent(counts: Sequence[int], most: int | None = None) -> float:
     """Return the share of the error spent up to this look. `counts`: pairs at each look so far,
     including this one.
     """
@@ -49,7 +49,7 @@ def spent(counts: Sequence[int], most: int | None = None) -> float:
     return 1 + LATER * (1 - (counts[0] / counts[-1]) ** ORDER)
 
 
-def counts(earlier: Sequence[Pairs], now: Pairs) -> tuple[int, ...]:
+def pairs_per_look(earlier: Sequence[Pairs], now: Pairs) -> tuple[int, ...]:
     """Return the number of known pairs at each look up to `now`.
 
     Looks without new pairs, or with too few pairs, are left out. If `now` repeats an earlier look,
@@ -68,7 +68,7 @@ def _before(earlier: Sequence[Pairs], now: Pairs) -> Sequence[Pairs]:
     return earlier[: earlier.index(now)] if now in earlier else earlier
 
 
-def price(
+def p_factor(
     earlier: Sequence[Pairs], now: Pairs, comparisons: int, most: int | None = None
 ) -> float | None:
     """Return the factor on p at this look that keeps the error over all looks at
@@ -81,20 +81,20 @@ def price(
     before = _before(earlier, now)
     if before and now <= frozenset().union(*before):
         return None
-    sizes = counts(before, now)
-    left = spent(sizes, most) - (spent(sizes[:-1], most) if len(sizes) > 1 else 0.0)
+    sizes = pairs_per_look(before, now)
+    left = error_spent(sizes, most) - (error_spent(sizes[:-1], most) if len(sizes) > 1 else 0.0)
     if left <= 0:
         return None
     # if `now` lacks known pairs, its correlation with earlier looks is unknown
-    return alpha / level(sizes, alpha, most) if len(now) == sizes[-1] else 1 / left
+    return alpha / one_sided_level(sizes, alpha, most) if len(now) == sizes[-1] else 1 / left
 
 
 @functools.lru_cache(maxsize=4096)
-def level(sizes: tuple[int, ...], alpha: float, most: int | None = None) -> float:
+def one_sided_level(sizes: tuple[int, ...], alpha: float, most: int | None = None) -> float:
     """Return the one-sided level of the last look. Each look contains the pairs of those before."""
     earlier = sizes[:-1]
     added = sizes[-1] - (earlier[-1] if earlier else 0)
-    left = spent(sizes, most) - (spent(earlier, most) if earlier else 0.0)
+    left = error_spent(sizes, most) - (error_spent(earlier, most) if earlier else 0.0)
     below = _undecided(earlier, alpha, most) if earlier else None
     return float(special.ndtr(-_boundary(below, added, alpha * left) / math.sqrt(sizes[-1])))
 
@@ -104,7 +104,7 @@ def _undecided(sizes: tuple[int, ...], alpha: float, most: int | None) -> Sums:
     """Return the distribution of sums that passed the boundary at none of these looks."""
     before = _undecided(sizes[:-1], alpha, most) if len(sizes) > 1 else None
     added = sizes[-1] - (sizes[-2] if before else 0)
-    boundary = -float(special.ndtri(level(sizes, alpha, most))) * math.sqrt(sizes[-1])
+    boundary = -float(special.ndtri(one_sided_level(sizes, alpha, most))) * math.sqrt(sizes[-1])
     at = np.linspace(-REACH * math.sqrt(sizes[-1]), boundary, GRID)
     places, weights = before or (np.zeros(1), np.ones(1))
     density = np.exp(-((at[:, None] - places) ** 2) / (2 * added)) @ weights
@@ -126,7 +126,7 @@ def _boundary(below: Sums | None, added: int, left: float) -> float:
     return high
 
 
-def reach(pairs: int, one_sided: float) -> float:
+def detectable_difference(pairs: int, one_sided: float) -> float:
     """Return the difference, in standard errors, that is detected with probability POWER."""
     free = pairs - 1
     return numbers.t_quantile(1 - one_sided, free) + numbers.t_quantile(POWER, free)
@@ -148,8 +148,8 @@ def pairs_needed(
 
     def enough(pairs: int) -> bool:
         looks = (*sizes, pairs) if not sizes or pairs > sizes[-1] else sizes
-        one_sided = level(looks, alpha, most)
-        return spread / math.sqrt(pairs) * reach(pairs, one_sided) <= margin
+        one_sided = one_sided_level(looks, alpha, most)
+        return spread / math.sqrt(pairs) * detectable_difference(pairs, one_sided) <= margin
 
     low, high = max(FEWEST_SEEDS, *sizes, 0), most or MOST_SEEDS
     if low > high or not enough(high):

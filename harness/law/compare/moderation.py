@@ -26,7 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from harness.law.compare.random_effects import Difference, Estimate
+from harness.law.compare.random_effects import Estimate, MeanDifference
 from harness.law.results import Floats
 
 BORROWED = 2.0
@@ -69,14 +69,14 @@ class Prior:
         weight = min(self.weight, most)
         return (weight * self.variance + df * variance) / (weight + df)
 
-    def difference(self, later: GroupMean, baseline: GroupMean) -> Difference | None:
+    def difference(self, later: GroupMean, baseline: GroupMean) -> MeanDifference | None:
         """Return the mean of `later` minus that of `baseline`; None if both variances are 0."""
         both = (later, baseline)
         if not sum(mean.variance for mean in both) > 0:
             return None
         used, df = self.used(both)
         total = sum(used[mean.place] / mean.seeds for mean in both)
-        return Difference(
+        return MeanDifference(
             later.estimate.value - baseline.estimate.value,
             math.sqrt(total),
             df,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
-from harness.law.compare.links import Judged
+from harness.law.compare.links import LinkResult
 from harness.law.results import Interval
 from harness.records import plain_file, study_file
 from harness.records.study_file import Link, LinkProbe
@@ -41,7 +41,7 @@ class OtherStudy:
 
 
 @dataclass(frozen=True)
-class Effect:
+class ComparedEffect:
     """One effect as measured by both studies."""
 
     name: str
@@ -71,17 +71,17 @@ class Effect:
         return Interval(change, change - below, change + above)
 
     @property
-    def apart(self) -> bool:
+    def is_different(self) -> bool:
         """Whether the two sizes differ significantly: the 95% interval of `change` excludes 0."""
         return _sign(self.change) != 0
 
 
 @dataclass(frozen=True)
-class Beside:
+class StudyComparison:
     """The effects of a study and of the same study on other users."""
 
     other: OtherStudy
-    effects: tuple[Effect, ...]
+    effects: tuple[ComparedEffect, ...]
 
     def to_json(self) -> dict[str, Any]:
         other = self.other
@@ -95,8 +95,8 @@ class Beside:
                 {
                     "name": effect.name,
                     "sign": effect.sign,
-                    **plain(effect.other),
-                    "change": plain(effect.change),
+                    **interval_json(effect.other),
+                    "change": interval_json(effect.change),
                 }
                 for effect in self.effects
             ],
@@ -134,10 +134,10 @@ def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
     return other
 
 
-def beside(judged: Sequence[Judged], other: OtherStudy) -> Beside:
+def compare_studies(judged: Sequence[LinkResult], other: OtherStudy) -> StudyComparison:
     """Compare each effect that both studies have, in the order of `judged`."""
     effects = [
-        Effect(
+        ComparedEffect(
             one.link.name,
             one.judged,
             other.effects[one.link.name],
@@ -146,13 +146,13 @@ def beside(judged: Sequence[Judged], other: OtherStudy) -> Beside:
         for one in judged
         if one.link.name in other.effects
     ]
-    return Beside(other, tuple(effects))
+    return StudyComparison(other, tuple(effects))
 
 
-def recorded(judged: Sequence[Judged], value: Mapping[str, Any]) -> Beside:
+def compare_stored_study(judged: Sequence[LinkResult], value: Mapping[str, Any]) -> StudyComparison:
     """Compare the effects with those stored in a result.json; `value` is from `to_json`."""
     other = _parsed(value, value["links"], str(value["path"]), bool(value["older_words"]))
-    return beside(judged, other)
+    return compare_studies(judged, other)
 
 
 def _parsed(value: Any, links: Sequence[Any], path: str, older_words: bool) -> OtherStudy:
@@ -186,7 +186,7 @@ def _interval(link: Mapping[str, Any]) -> Interval | None:
     return Interval(*numbers)
 
 
-def plain(interval: Interval | None) -> dict[str, float | None]:
+def interval_json(interval: Interval | None) -> dict[str, float | None]:
     """Return a difference in the format of result.json."""
     if interval is None:
         return {"difference": None, "low": None, "high": None}

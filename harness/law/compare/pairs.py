@@ -12,7 +12,7 @@ from harness.law.compare import groups as grouping
 from harness.law.compare.groups import Member
 from harness.law.compare.replicates import COMMON
 from harness.law.group_results import GroupResult
-from harness.law.io.identity import Identity
+from harness.law.io.identity import RunIdentity
 
 OTHER_USERS = {"simulator", "levels"}
 """Config groups that change the users of every evaluation."""
@@ -21,7 +21,7 @@ OTHER_BATCHES = {"reward", "curriculum"}
 
 
 @dataclass(frozen=True)
-class Side:
+class ComparedGroup:
     """A group with its runs."""
 
     place: int
@@ -45,7 +45,7 @@ class Side:
         """The runs whose onset is known or censored."""
         return self.members + self.diverged
 
-    def telling(self, quantity: str) -> tuple[Member, ...]:
+    def members_with(self, quantity: str) -> tuple[Member, ...]:
         """Return the runs with information on `quantity`."""
         return self.onset_members if quantity == "onset" else self.members
 
@@ -54,7 +54,7 @@ class Side:
         return [member.identity.seed for member in self.members]
 
     @property
-    def first(self) -> Identity:
+    def first(self) -> RunIdentity:
         return self.onset_members[0].identity
 
     @property
@@ -63,21 +63,23 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Pair:
+class GroupPair:
     """Two groups. Differences are the later group minus the baseline."""
 
-    later: Side
-    baseline: Side
+    later: ComparedGroup
+    baseline: ComparedGroup
     axes: tuple[str, ...]
     """Axes in which the configs differ. If the name of a config group differs, its keys are left
     out."""
 
     @property
-    def sides(self) -> tuple[Side, Side]:
+    def sides(self) -> tuple[ComparedGroup, ComparedGroup]:
         return self.later, self.baseline
 
 
-def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side]:
+def compared_groups(
+    groups: Sequence[GroupResult], members: Sequence[Member]
+) -> list[ComparedGroup]:
     """Return the groups with their runs, in the order of levels, then of the groups.
 
     Groups without a readable run in their means or among the diverged runs are left out.
@@ -88,16 +90,19 @@ def sides(groups: Sequence[GroupResult], members: Sequence[Member]) -> list[Side
         column = group.reward or ""
         inside = tuple(replace(of[run], pooled_on=column) for run in group.runs)
         others = (of[run] for run in group.diverged if run not in group.runs)
-        lost = tuple(member for member in others if member.readable)
+        lost = tuple(member for member in others if member.is_readable)
         if not inside + lost:
             continue
         who = (inside + lost)[0].identity
-        config, card = grouping.flat(who.full_config or {}), grouping.flat(who.measurement)
-        with_runs.append(Side(place, group.key, inside, lost, config, card))
+        config, card = (
+            grouping.flatten_config(who.full_config or {}),
+            grouping.flatten_config(who.measurement),
+        )
+        with_runs.append(ComparedGroup(place, group.key, inside, lost, config, card))
     return sorted(with_runs, key=lambda side: (_rank(side), side.place))
 
 
-def to_compare(sides: Sequence[Side]) -> list[Pair]:
+def pairs_to_compare(sides: Sequence[ComparedGroup]) -> list[GroupPair]:
     """Return all pairs of groups that differ in one axis, except pairs of null controls.
 
     Null controls are the baseline of runs with a signal and are not compared with each other.
@@ -107,23 +112,23 @@ def to_compare(sides: Sequence[Side]) -> list[Pair]:
         for one, other in combinations(sides, 2)
         if not (one.null_control and other.null_control)
     ]
-    return [pair for pair in every if _told_apart_by_one(pair)]
+    return [pair for pair in every if _differ_in_one_axis(pair)]
 
 
-def _pair(one: Side, other: Side) -> Pair:
+def _pair(one: ComparedGroup, other: ComparedGroup) -> GroupPair:
     """Make a pair with the first as the baseline, unless only the other is a null control."""
     baseline, later = (other, one) if other.null_control else (one, other)
-    return Pair(later, baseline, axes(baseline, later))
+    return GroupPair(later, baseline, axes(baseline, later))
 
 
-def axes(one: Side, other: Side) -> tuple[str, ...]:
+def axes(one: ComparedGroup, other: ComparedGroup) -> tuple[str, ...]:
     """Return the axes in which two groups differ, sorted."""
     keys = one.config.keys() | other.config.keys()
     unlike = {k for k in keys if one.config.get(k) != other.config.get(k)}
     return tuple(sorted(k for k in unlike if k == _root(k) or _root(k) not in unlike))
 
 
-def _told_apart_by_one(pair: Pair) -> bool:
+def _differ_in_one_axis(pair: GroupPair) -> bool:
     """Return whether the keys of the two groups differ in exactly one axis."""
     one, other = pair.later.key, pair.baseline.key
     return len([a for a in one.keys() | other.keys() if one.get(a) != other.get(a)]) == 1
@@ -143,6 +148,6 @@ def _root(axis: str) -> str:
     return axis.split(".")[0]
 
 
-def _rank(side: Side) -> int:
+def _rank(side: ComparedGroup) -> int:
     level = side.first.level
     return LEVELS.index(level) if level in LEVELS else len(LEVELS)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from harness.errors import DataError
-from harness.law.compare.footing import Footing
+from harness.law.compare.comparison_basis import ComparisonBasis
 from harness.law.compare.groups import Member
 from harness.law.compare.replicates import Replicate
 from harness.law.results import Interval
@@ -24,11 +24,11 @@ NOT_LAST = "the probe was asked of step {asked}, and step {last} is compared"
 NOT_MEASURED = "the probe measured no such change"
 
 
-def change(probe: LinkProbe, name: str, member: Member, footing: Footing) -> Interval | None:
+def change(probe: LinkProbe, name: str, member: Member, basis: ComparisonBasis) -> Interval | None:
     """Return the change of the reading `name` since the start of the run, with its interval over
     users or items. None if there is none; `why_not` gives the reason.
     """
-    found = _found(probe, name, member.replicate, footing.until)
+    found = _found(probe, name, member.replicate, basis.until)
     return found if isinstance(found, Interval) else None
 
 
@@ -40,7 +40,7 @@ def why_not(probe: LinkProbe, name: str, run: Replicate, until: float | None = N
 
 def _found(probe: LinkProbe, name: str, run: Replicate, until: float | None) -> Interval | str:
     try:
-        answer = run.once(("probe", probe.name), lambda: _read(run, probe.name))
+        answer = run.cached(("probe", probe.name), lambda: _read(run, probe.name))
     except DataError as error:
         return str(error)
     if answer is None:

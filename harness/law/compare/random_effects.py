@@ -44,7 +44,7 @@ class Sample:
         return len(self.values)
 
     @property
-    def weighable(self) -> bool:
+    def is_weighable(self) -> bool:
         """Whether every number has an error above 0, so that it can be weighted."""
         return bool((self.errors > 0).all())
 
@@ -63,7 +63,7 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Difference(Estimate):
+class MeanDifference(Estimate):
     """A difference of the means of two groups."""
 
     spreads: tuple[float, float]
@@ -87,14 +87,14 @@ def mean(seeds: Sample) -> Estimate | None:
     """Return the mean over the seeds of one group; None below two seeds."""
     if len(seeds) < FEWEST_SEEDS:
         return None
-    if not seeds.weighable:
+    if not seeds.is_weighable:
         spread = float(seeds.values.std(ddof=1))
         return Estimate(float(seeds.values.mean()), spread / len(seeds) ** 0.5, len(seeds) - 1)
     value, error = _weighed(seeds)
     return Estimate(value, error, len(seeds) - 1)
 
 
-def difference(first: Sample, second: Sample) -> Difference | None:
+def difference(first: Sample, second: Sample) -> MeanDifference | None:
     """Return the mean of `first` minus that of `second`.
 
     Each group has its own spread, because seeds of one level may differ four times as much as those
@@ -110,7 +110,7 @@ def difference(first: Sample, second: Sample) -> Difference | None:
     shares = (one.error**2 / total, other.error**2 / total)
     df = 1 / (shares[0] ** 2 / one.df + shares[1] ** 2 / other.df)
     spreads = (one.error * len(first) ** 0.5, other.error * len(second) ** 0.5)
-    return Difference(one.value - other.value, total**0.5, df, spreads)
+    return MeanDifference(one.value - other.value, total**0.5, df, spreads)
 
 
 def _weighed(seeds: Sample) -> tuple[float, float]:
@@ -139,7 +139,7 @@ def between(seeds: Sample) -> float:
     """
     if len(seeds) < FEWEST_SEEDS:
         return 0.0
-    if not seeds.weighable:
+    if not seeds.is_weighable:
         return float(seeds.values.std(ddof=1))
     weights = 1 / seeds.errors**2
     c = float(weights.sum() - weights @ weights / weights.sum())

@@ -13,12 +13,12 @@ from harness.config.run import LEVELS
 from harness.law import law_span
 from harness.law.estimate import entropy_ledger, identifiability, onset
 from harness.law.estimate.entropy_ledger import EntropyLedger
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.identifiability import LawFit
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io import clean
 from harness.law.io.clean import Cleaned, Points
-from harness.law.io.columns import EVALUATION, NO_SERIES, Chosen, ColumnSeries
-from harness.law.io.table import Table
+from harness.law.io.columns import EVALUATION, NO_SERIES, ColumnSeries, LogColumns
+from harness.law.io.table import LogTable
 from harness.law.law_span import WHOLE, Span
 from harness.law.result_parts import LevelEnds
 from harness.law.results import Floats, Onset
@@ -63,7 +63,7 @@ class ProbeCourse:
 
 
 @dataclass(frozen=True)
-class Judging:
+class VerdictInputs:
     """The data that a verdict on a run needs in addition to its points."""
 
     onset: Onset | None
@@ -90,12 +90,12 @@ class Replicate:
     """Column of ENDS -> its values at every step, NaN where not measured."""
     ledger: EntropyLedger | None = None
     """The entropy ledger on the probe; None if the run kept none."""
-    judging: Judging | None = None
+    judging: VerdictInputs | None = None
     """None if no law of the run is judged."""
     folder: Path | None = None
     """The folder of the run, with its probe answers; None for a log without one."""
     _spans: dict[str, Span] = field(default_factory=dict, repr=False, compare=False)
-    _laws: dict[tuple[str, bool], Fitted] = field(default_factory=dict, repr=False, compare=False)
+    _laws: dict[tuple[str, bool], LawFit] = field(default_factory=dict, repr=False, compare=False)
     _numbers: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def points_on(self, column: str, probe: bool) -> Points | None:
@@ -114,7 +114,7 @@ class Replicate:
             self._spans[column], self._laws[column, False] = law.span, law.fitted
         return self._spans.get(column, WHOLE)
 
-    def once(self, key: Hashable, reckon: Callable[[], Number]) -> Number:
+    def cached(self, key: Hashable, reckon: Callable[[], Number]) -> Number:
         """Return a number of this run that depends only on `key`, computed once and cached."""
         if key not in self._numbers:
             self._numbers[key] = reckon()
@@ -126,7 +126,7 @@ class Replicate:
         points, span = self.points_on(column, probe), self.span(column)
         return None if points is None or span.fails else span.of(points)
 
-    def law(self, column: str, probe: bool) -> Fitted | None:
+    def law(self, column: str, probe: bool) -> LawFit | None:
         """Return the law fitted to `law_points`, cached; None if these are None."""
         points = self.law_points(column, probe)
         if points is None:
@@ -136,8 +136,12 @@ class Replicate:
         return self._laws[column, probe]
 
 
-def of(
-    table: Table, chosen: Chosen, headline: Cleaned, judging: Judging, spans: Mapping[str, Span]
+def replicate_of(
+    table: LogTable,
+    chosen: LogColumns,
+    headline: Cleaned,
+    judging: VerdictInputs,
+    spans: Mapping[str, Span],
 ) -> Replicate:
     """Return the replicate of a run analysed on the columns `chosen`. `spans` holds the columns
     whose law was judged already.
@@ -163,11 +167,11 @@ def of(
 
 
 def _probe_course(probed: Cleaned | None, rewards: Points) -> ProbeCourse | None:
-    course = onset.course(probed.steps, probed.entropy) if probed is not None else None
-    return ProbeCourse(onset.find(course, rewards), course) if course is not None else None
+    course = onset.bin_entropy(probed.steps, probed.entropy) if probed is not None else None
+    return ProbeCourse(onset.find_onset(course, rewards), course) if course is not None else None
 
 
-def _at_every_step(table: Table, name: str) -> ColumnSeries:
+def _at_every_step(table: LogTable, name: str) -> ColumnSeries:
     steps = table.columns["step"]
     rows = clean.last_of_each_step(steps, np.isfinite(steps))
     return ColumnSeries(steps[rows], table.columns[name][rows])
@@ -179,7 +183,7 @@ def mean_of_measured(values: Floats) -> float | None:
     return float(measured.mean()) if len(measured) else None
 
 
-def level_ends(table: Table) -> dict[str, LevelEnds] | None:
+def level_ends(table: LogTable) -> dict[str, LevelEnds] | None:
     """Return level -> eval/LEVEL/reward at its first and last evaluation.
 
     The last of several rows of a step is used. None if no level was evaluated twice.
@@ -188,7 +192,7 @@ def level_ends(table: Table) -> dict[str, LevelEnds] | None:
     return {level: ends for level, ends in by_level.items() if ends} or None
 
 
-def _ends(table: Table, column: str) -> LevelEnds | None:
+def _ends(table: LogTable, column: str) -> LevelEnds | None:
     if column not in table.names:
         return None
     steps, values = table.columns["step"], table.columns[column]

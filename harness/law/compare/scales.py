@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.law.compare.groups import Member
-from harness.law.compare.pairs import Pair, Side, axes, moves_scale
+from harness.law.compare.pairs import ComparedGroup, GroupPair, axes, moves_scale
 from harness.law.compare.replicates import COMMON
 from harness.law.estimate import bins, identifiability
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.identifiability import LawFit
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.columns import EVALUATION, TRAINING
 from harness.law.results import Floats, Interval
@@ -25,7 +25,7 @@ OWN = (EVALUATION, TRAINING)
 APART = "different scales: each on its own users' reward"
 
 
-def column_for(sides: Sequence[Side]) -> str | None:
+def column_for(sides: Sequence[ComparedGroup]) -> str | None:
     """Return the reward column to compare on: the runs' own if it is one scale, else one of COMMON.
 
     None if each of these has too few points in some run.
@@ -42,7 +42,7 @@ def column_for(sides: Sequence[Side]) -> str | None:
     return None
 
 
-def own_column(sides: Sequence[Side]) -> str | None:
+def own_column(sides: Sequence[ComparedGroup]) -> str | None:
     """Return the column of the groups' own means, or if these differ, one with enough points in
     every run. None if there is none.
     """
@@ -54,7 +54,7 @@ def own_column(sides: Sequence[Side]) -> str | None:
     return shared[0] if members and shared else None
 
 
-def why_none(pair: Pair) -> str:
+def why_none(pair: GroupPair) -> str:
     """Explain why two groups have no common column, and what would give one enough points."""
     members = [member for side in pair.sides for member in side.members]
     common = [column for column in COMMON if not moves_scale(pair.axes, column)]
@@ -122,5 +122,5 @@ def smooth(entropy: Floats) -> Floats:
     return np.convolve(entropy, ones, "same") / np.convolve(np.ones(n), ones, "same")
 
 
-def _usable(fitted: Fitted) -> bool:
-    return identifiability.enough(fitted) and identifiability.moves(fitted)
+def _usable(fitted: LawFit) -> bool:
+    return identifiability.has_enough_points(fitted) and identifiability.entropy_moves(fitted)

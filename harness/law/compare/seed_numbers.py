@@ -1,4 +1,4 @@
-"""Compute the numbers of each seed on one footing for all groups, for forest plots."""
+"""Compute the numbers of each seed on one basis for all groups, for forest plots."""
 
 from __future__ import annotations
 
@@ -6,35 +6,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from harness.law.compare import groups, quantities, scales
-from harness.law.compare.footing import (
-    Footing,
+from harness.law.compare.comparison_basis import (
+    ComparisonBasis,
     onset_share,
-    over_shared_range,
-    reached,
-    up_to_horizon,
+    restrict_to_horizon,
+    restrict_to_shared_range,
+    share_done,
 )
 from harness.law.compare.groups import Member
-from harness.law.compare.pairs import Side
+from harness.law.compare.pairs import ComparedGroup
 from harness.law.compare.quantities import QUANTITIES, Values
 from harness.law.compare.random_effects import FEWEST_SEEDS, Sample
-from harness.law.group_results import GroupNumbers, Pooled, SeedNumbers
+from harness.law.group_results import GroupNumbers, SeedMean, SeedNumbers
 from harness.law.results import Interval
 
 OWN_ERROR = ("a", "ceiling", "gain", "fall")
 """Numbers with an error of their own, in the order of a seed's values."""
 
 
-def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
+def by_place(sides: Sequence[ComparedGroup]) -> dict[int, GroupNumbers]:
     """Return index of a group -> its numbers, for the groups with a readable run."""
     if not sides:
         return {}
     column = scales.column_for(sides)
-    footing = Footing(column)
+    basis = ComparisonBasis(column)
     seeds = max(len(side.members) for side in sides)
     comparable = len(sides) > 1 and seeds >= FEWEST_SEEDS
-    slopes = _slopes(sides, footing) if comparable else None
-    onsets = _onsets(sides, footing)
-    own_slopes, *others = (quantities.values(name, sides, footing) for name in OWN_ERROR)
+    slopes = _slopes(sides, basis) if comparable else None
+    onsets = _onsets(sides, basis)
+    own_slopes, *others = (quantities.values(name, sides, basis) for name in OWN_ERROR)
     return {
         side.place: GroupNumbers(
             order=order,
@@ -44,12 +44,14 @@ def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
                 *(_seed(m, *numbers) for m, *numbers in zip(side.members, *values, strict=True)),
                 *(_seed(m, *[None] * len(OWN_ERROR)) for m in side.diverged),
             ],
-            onset=groups.over_seeds(
+            onset=groups.drop_interval_of_repeats(
                 _onset(side.onset_members, onsets[order] if onsets else None),
                 [member.identity.seed for member in side.onset_members],
             ),
             **{
-                name: groups.over_seeds(_mean(name, of_runs, len(side.diverged)), side.seeds)
+                name: groups.drop_interval_of_repeats(
+                    _mean(name, of_runs, len(side.diverged)), side.seeds
+                )
                 for name, of_runs in zip(OWN_ERROR, values, strict=True)
             },
         )
@@ -59,7 +61,7 @@ def by_place(sides: Sequence[Side]) -> dict[int, GroupNumbers]:
     }
 
 
-def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
+def _slopes(sides: Sequence[ComparedGroup], basis: ComparisonBasis) -> Values | None:
     """Return a over the range of H that all runs with a signal pass through.
 
     Null controls do not narrow the range, because they are only compared with their runs. None if
@@ -67,7 +69,7 @@ def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
     """
     some = [side for side in sides if side.members]
     with_signal = [side for side in some if not side.null_control] or some
-    shared = over_shared_range(sides, footing, range_of=with_signal)
+    shared = restrict_to_shared_range(sides, basis, range_of=with_signal)
     if shared is None:
         return None
     values = quantities.values("a", sides, shared)
@@ -80,9 +82,9 @@ def _slopes(sides: Sequence[Side], footing: Footing) -> Values | None:
     return values if all(enough) else None
 
 
-def _onsets(sides: Sequence[Side], footing: Footing) -> list[Sample] | None:
+def _onsets(sides: Sequence[ComparedGroup], basis: ComparisonBasis) -> list[Sample] | None:
     """Return the onsets up to the common horizon; None if no run collapses before it."""
-    shared = up_to_horizon(sides, footing)
+    shared = restrict_to_horizon(sides, basis)
     if shared is None:
         return None
     return quantities.samples("onset", quantities.values("onset", sides, shared))
@@ -94,25 +96,25 @@ def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
         seed=member.identity.seed,
         **dict(zip(OWN_ERROR, values, strict=True)),
         onset=onset_share(member),
-        reached=reached(member),
+        reached=share_done(member),
     )
 
 
-def _mean(quantity: str, of_runs: Sequence[Interval | None], diverged: int) -> Pooled:
+def _mean(quantity: str, of_runs: Sequence[Interval | None], diverged: int) -> SeedMean:
     """Return the mean with the weights of quantities.samples(). Diverged runs are censored."""
-    mean = groups.weighed if QUANTITIES[quantity].weighed else groups.alike
+    mean = groups.random_effects_mean if QUANTITIES[quantity].weighed else groups.unweighted_mean
     return mean([*of_runs, *[None] * diverged])
 
 
-def _onset(members: Sequence[Member], restricted: Sample | None) -> Pooled:
+def _onset(members: Sequence[Member], restricted: Sample | None) -> SeedMean:
     """Return the mean onset, in which runs without one count with the horizon.
 
     The mean is None if no run has an onset. The interval is clipped to the run.
     """
     without = [onset_share(member) for member in members].count(None)
     if restricted is None or without == len(members):
-        return groups.pooled([], censored=without)
-    mean = groups.pooled(list(restricted.values), censored=without)
+        return groups.mean_over_seeds([], censored=without)
+    mean = groups.mean_over_seeds(list(restricted.values), censored=without)
     if mean.low is None or mean.high is None:
         return mean
     return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))

@@ -9,13 +9,13 @@ from pathlib import Path
 from statistics import median
 
 from harness.law.compare import crossed, groups, probe_readings, quantities, worst_case
-from harness.law.compare.footing import Footing, horizon
+from harness.law.compare.comparison_basis import ComparisonBasis, horizon
 from harness.law.compare.groups import Member
-from harness.law.compare.links import Observed
-from harness.law.compare.quantities import QUANTITIES, Quantity
-from harness.law.compare.worst_case import Lost
+from harness.law.compare.links import LinkObservations
+from harness.law.compare.quantities import QUANTITIES, RunQuantity
+from harness.law.compare.worst_case import LostPair
 from harness.law.io import identity, integrity
-from harness.law.io.identity import Identity
+from harness.law.io.identity import RunIdentity
 from harness.law.results import Interval
 from harness.records.study_file import EVALUATION, Link, StudyRecord, StudyStatement
 from harness.records.sweep_file import Sweep
@@ -26,7 +26,7 @@ NULL_CONTROL = "algorithm.null_control"
 
 
 @dataclass(frozen=True)
-class Counts:
+class ArmCounts:
     """The numbers of runs in one arm."""
 
     planned: int
@@ -47,133 +47,140 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Arms:
+class ArmRuns:
     """The counted runs of each arm, and the numbers of those left out."""
 
     runs: Mapping[str, Runs]
-    counts: Mapping[str, Counts]
+    counts: Mapping[str, ArmCounts]
     chosen: Mapping[str, str | None]
     """Name in `Stated.best` -> the chosen arm; None if no run of its arms has a number."""
-    diverged: Mapping[str, Mapping[int, Diverged]] = field(default_factory=dict)
+    diverged: Mapping[str, Mapping[int, DivergedRun]] = field(default_factory=dict)
     """Arm -> seed -> its diverged run."""
 
 
 @dataclass(frozen=True)
-class Diverged:
+class DivergedRun:
     """A run that diverged. Its numbers are unknown, and they are not missing at random."""
 
     name: str
-    who: Identity
+    identity: RunIdentity
 
     @property
-    def told(self) -> str:
-        return f"{self.name} at step {self.who.last_step}"
+    def description(self) -> str:
+        return f"{self.name} at step {self.identity.last_step}"
 
     def is_null_of(self, member: Member) -> bool:
         """Return whether the diverged run is a null control of `member`, by config and seed."""
-        if not self.who.null_control or self.who.seed != member.identity.seed:
+        if not self.identity.null_control or self.identity.seed != member.identity.seed:
             return False
         ours, theirs = (
-            {k: v for k, v in groups.flat(one.full_config or {}).items() if k != NULL_CONTROL}
-            for one in (self.who, member.identity)
+            {
+                k: v
+                for k, v in groups.flatten_config(one.full_config or {}).items()
+                if k != NULL_CONTROL
+            }
+            for one in (self.identity, member.identity)
         )
         return ours == theirs
 
 
-def finished(ledger: Sweep) -> list[Path]:
+def finished_folders(ledger: Sweep) -> list[Path]:
     """Return the folders of the runs that are done. Others are not used, even as null controls."""
     return [Path(str(row.dir)) for row in ledger.runs if row.status == "done"]
 
 
-def diverged(ledger: Sweep) -> dict[str, Diverged]:
+def diverged_runs(ledger: Sweep) -> dict[str, DivergedRun]:
     """Return the diverged runs by name."""
     return {
-        row.name: Diverged(row.name, identity.read(Path(str(row.dir))))
+        row.name: DivergedRun(row.name, identity.read(Path(str(row.dir))))
         for row in ledger.runs
         if integrity.diverged(row)
     }
 
 
-def arms(
+def assign_runs(
     record: StudyRecord,
     stated: StudyStatement,
     members: Sequence[Member],
-    diverged: Mapping[str, Diverged] | None = None,
-) -> Arms:
+    diverged: Mapping[str, DivergedRun] | None = None,
+) -> ArmRuns:
     """Assign runs to the arms of a study.
 
-    `members` are the `finished` runs as read by law.analysis, `diverged` the diverged runs by name.
+    `members` are the runs of `finished_folders` as read by law.analysis, `diverged` the diverged
+    runs by name.
     """
     by_name = {Path(member.result.run).name: member for member in members}
     lost = diverged or {}
     runs: dict[str, Runs] = {}
-    counts: dict[str, Counts] = {}
-    lost_of: dict[str, dict[int, Diverged]] = {}
+    counts: dict[str, ArmCounts] = {}
+    lost_of: dict[str, dict[int, DivergedRun]] = {}
     for arm in stated.arms:
         planned = {int(seed): name for seed, name in record.arms[arm].items()}
         there = {seed: by_name[name] for seed, name in planned.items() if name in by_name}
-        runs[arm] = {seed: member for seed, member in there.items() if active(member)}
+        runs[arm] = {seed: member for seed, member in there.items() if is_remedy_active(member)}
         lost_of[arm] = {seed: lost[name] for seed, name in planned.items() if name in lost}
-        counts[arm] = Counts(
+        counts[arm] = ArmCounts(
             planned=len(planned),
             failed=len(planned) - len(there),
             inactive=len(there) - len(runs[arm]),
             starved=sum(member.result.regime == "starved" for member in runs[arm].values()),
-            diverged_runs=tuple(one.told for one in lost_of[arm].values()),
+            diverged_runs=tuple(one.description for one in lost_of[arm].values()),
             invalid_users=sum(m.identity.invalid_users for m in runs[arm].values()),
         )
-    chosen = {name: highest(of, runs) for name, of in stated.best.items()}
+    chosen = {name: highest_arm(of, runs) for name, of in stated.best.items()}
     best = {name: runs[arm] if arm else {} for name, arm in chosen.items()}
     lost_of |= {name: lost_of[arm] if arm else {} for name, arm in chosen.items()}
-    return Arms({**runs, **best}, counts, chosen, lost_of)
+    return ArmRuns({**runs, **best}, counts, chosen, lost_of)
 
 
-def highest(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
+def highest_arm(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
     """Return the arm with the highest mean reward at the end, on the common evaluation."""
     end_of, means = QUANTITIES["final_reward"], {}
     for name in names:
-        of_runs = [end_of.value(m, Footing(EVALUATION)) for m in runs[name].values()]
+        of_runs = [end_of.value(m, ComparisonBasis(EVALUATION)) for m in runs[name].values()]
         ends = [end.value for end in of_runs if end is not None]
         if ends:
             means[name] = sum(ends) / len(ends)
     return max(means, key=lambda name: means[name]) if means else None
 
 
-def active(member: Member) -> bool:
+def is_remedy_active(member: Member) -> bool:
     """Return whether the run has no remedy, or its remedy acted on at least one token."""
     return not member.identity.intervened or member.result.remedy_acted != 0.0
 
 
-def observed(link: Link, arms: Arms) -> Observed:
+def observe_link(link: Link, arms: ArmRuns) -> LinkObservations:
     """Return the numbers of a link's pairs, by seed."""
     quantity, names = quantities.of_link(link), link.named_arms
     sides = [arms.runs[arm] for arm in names]
-    footing = Footing(link.evaluation, horizon=horizon(m for runs in sides for m in runs.values()))
+    basis = ComparisonBasis(
+        link.evaluation, horizon=horizon(m for runs in sides for m in runs.values())
+    )
     of_side = from_median if link.spread else dict[int, float]
-    value = partial(quantity.value, footing=footing)
+    value = partial(quantity.value, basis=basis)
     numbers = [of_side(_numbers(runs, value)) for runs in sides]
-    plain, net = _compared(link, numbers), None
+    plain, net = _judged_differences(link, numbers), None
     of_nets: list[dict[int, float]] = []
     if link.net_of_null:
-        of_run = partial(quantities.net_of_null, quantity, footing=footing)
+        of_run = partial(quantities.net_of_null, quantity, basis=basis)
         of_nets = [of_side(_numbers(runs, of_run)) for runs in sides]
-        net = _compared(link, of_nets)
+        net = _judged_differences(link, of_nets)
     counted = [runs[seed] for runs, of in zip(sides, numbers, strict=True) for seed in of]
-    censored = sum(quantity.censored(member, footing) for member in counted)
-    told = crossed.whole_seeds(numbers) if link.crossed else plain
+    censored = sum(quantity.censored(member, basis) for member in counted)
+    told = crossed.complete_seeds(numbers) if link.crossed else plain
     of_arms = {arm: {s: of[s] for s in told} for arm, of in zip(names, numbers, strict=True)}
     own = of_arms if link.crossed is None else crossed.parts(link, numbers)
     between = link.against is not None
-    return Observed(
+    return LinkObservations(
         link,
         plain,
         net,
         censored if quantity.step else None,
         len(counted),
         own if between else {},
-        _gains(sides, names, footing) if between and quantity.on_reward and not link.spread else {},
+        _gains(sides, names, basis) if between and quantity.on_reward and not link.spread else {},
         {seed: " ".join(_name(runs[seed]) for runs in sides) for seed in plain},
-        _lost(link, quantity, footing, arms, numbers, of_nets),
+        _lost(link, quantity, basis, arms, numbers, of_nets),
         _unanswered(link, [m for runs in sides for m in runs.values()]),
         of_arms if link.crossed else {},
     )
@@ -207,39 +214,41 @@ def _name(member: Member) -> str:
 
 
 def _gains(
-    sides: Sequence[Runs], names: Sequence[str], footing: Footing
+    sides: Sequence[Runs], names: Sequence[str], basis: ComparisonBasis
 ) -> dict[str, Sequence[float]]:
     """Return the gains of the runs of each arm, regardless of the link's quantity."""
-    of_run = partial(QUANTITIES["gain"].value, footing=footing)
+    of_run = partial(QUANTITIES["gain"].value, basis=basis)
     gains = [list(_numbers(runs, of_run).values()) for runs in sides]
     return dict(zip(names, gains, strict=True))
 
 
 def _lost(
     link: Link,
-    quantity: Quantity,
-    footing: Footing,
-    arms: Arms,
+    quantity: RunQuantity,
+    basis: ComparisonBasis,
+    arms: ArmRuns,
     numbers: Sequence[Mapping[int, float]],
     nets: Sequence[Mapping[int, float]],
-) -> dict[int, Lost]:
+) -> dict[int, LostPair]:
     """Return the pairs without a number because one of their runs or null controls diverged."""
     names = link.named_arms
     members = [m for runs in arms.runs.values() for m in runs.values()]
-    nulls = [one for of in arms.diverged.values() for one in of.values() if one.who.null_control]
+    nulls = [
+        one for of in arms.diverged.values() for one in of.values() if one.identity.null_control
+    ]
     lost: dict[int, list[str]] = {}
     for arm in names:
         for seed, one in arms.diverged.get(arm, {}).items():
-            lost.setdefault(seed, []).append(one.told)
+            lost.setdefault(seed, []).append(one.description)
         for seed, member in arms.runs[arm].items() if nets else ():
-            of_null = dict.fromkeys(one.told for one in nulls if one.is_null_of(member))
+            of_null = dict.fromkeys(one.description for one in nulls if one.is_null_of(member))
             if of_null:
                 lost.setdefault(seed, []).extend(of_null)
     if not lost:
         return {}
     name = quantities.OLD_NAMES.get(link.quantity, link.quantity)
     if link.probe is None:
-        plain = worst_case.range_of(name, quantity, footing, members)
+        plain = worst_case.range_of(name, quantity, basis, members)
     else:
         plain = worst_case.UNBOUNDED
     if link.spread:
@@ -252,7 +261,7 @@ def _lost(
         of_plain = _pair_range(link, seed, plain, numbers)
         low, high = _pair_range(link, seed, net, nets) if nets else of_plain
         known = all(seed in of for of in numbers)
-        found[seed] = Lost(tuple(told), low, high, of_plain if nets and not known else None)
+        found[seed] = LostPair(tuple(told), low, high, of_plain if nets and not known else None)
     return found
 
 
@@ -272,7 +281,7 @@ def _numbers(runs: Runs, of_run: Callable[[Member], Interval | None]) -> dict[in
     return {seed: value.value for seed, value in values.items() if value is not None}
 
 
-def _compared(link: Link, numbers: Sequence[Mapping[int, float]]) -> dict[int, float]:
+def _judged_differences(link: Link, numbers: Sequence[Mapping[int, float]]) -> dict[int, float]:
     """Return seed -> the difference that is judged."""
     return _differences(*numbers) if link.crossed is None else crossed.differences(link, numbers)
 

@@ -9,34 +9,34 @@ from typing import Any
 
 from harness.config.run import SCHEMA
 from harness.law.compare import deaf_schedule, links, quantities, study_arms, study_verdict
-from harness.law.compare.deaf_schedule import AboveDeaf
-from harness.law.compare.links import Judged
+from harness.law.compare.deaf_schedule import DeafComparison
+from harness.law.compare.links import LinkResult
 from harness.law.compare.looks import Pairs
-from harness.law.compare.other_study import Beside, plain
-from harness.law.compare.study_arms import Arms, Counts
+from harness.law.compare.other_study import StudyComparison, interval_json
+from harness.law.compare.study_arms import ArmCounts, ArmRuns
 from harness.records.study_file import InterimLook, StudyStatement
 from harness.records.validity import Validity, merge, to_json
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyOutcome:
     """A study with its verdict."""
 
     study: str
     stated: StudyStatement
     dir: str
-    links: tuple[Judged, ...]
-    checks: tuple[Judged, ...]
-    counts: Mapping[str, Counts]
+    links: tuple[LinkResult, ...]
+    checks: tuple[LinkResult, ...]
+    counts: Mapping[str, ArmCounts]
     chosen: Mapping[str, str | None]
     changed: Sequence[str]
     validity: Validity
     """Validity of the users of the counted runs, by level."""
     unknown_validity: int
     """The number of counted runs whose validity is unknown."""
-    above_deaf: tuple[AboveDeaf, ...] = ()
+    above_deaf: tuple[DeafComparison, ...] = ()
     """Each arm of the deciding links, compared with the best deaf schedule."""
-    beside: Beside | None = None
+    comparison: StudyComparison | None = None
     """Comparison with the same study on other users; None if not requested."""
 
     @property
@@ -50,10 +50,10 @@ class Outcome:
     @property
     def about_deaf_policies(self) -> bool | None:
         """Whether no arm is shown to end above the best deaf schedule; None if not known."""
-        return deaf_schedule.about_deaf_policies(self.above_deaf)
+        return deaf_schedule.is_about_deaf_policies(self.above_deaf)
 
     @property
-    def may_end_above(self) -> tuple[AboveDeaf, ...]:
+    def may_end_above(self) -> tuple[DeafComparison, ...]:
         """The arms that might end above the deaf schedule with more seeds."""
         return tuple(one for one in self.above_deaf if one.may_be_above)
 
@@ -97,18 +97,18 @@ class Outcome:
             "about_deaf_policies": self.about_deaf_policies,
             "may_end_above": [one.arm for one in self.may_end_above],
             "above_deaf_schedule": [_above(one) for one in self.above_deaf],
-            "beside": self.beside.to_json() if self.beside else None,
+            "beside": self.comparison.to_json() if self.comparison else None,
         }
 
 
-def judge(
+def judge_study(
     study: str,
     stated: StudyStatement,
     where: str,
-    runs: Arms,
+    runs: ArmRuns,
     changed: Sequence[str],
     looks: Sequence[InterimLook] = (),
-) -> Outcome:
+) -> StudyOutcome:
     """Judge the checks and links of a study. A link is undecided if its check (`given`) fails.
 
     `looks` are the earlier looks at the study.
@@ -117,26 +117,26 @@ def judge(
     for look in looks:
         for name, pairs in look.pairs.items():
             earlier.setdefault(name, []).append(frozenset(pairs))
-    seen = [study_arms.observed(link, runs) for link in stated.links]
-    asked = [study_arms.observed(check, runs) for check in stated.checks]
-    held = study_verdict.hold_back_checks(links.judge(asked, [], earlier, stated.most_seeds))
+    seen = [study_arms.observe_link(link, runs) for link in stated.links]
+    asked = [study_arms.observe_link(check, runs) for check in stated.checks]
+    held = study_verdict.hold_back_checks(links.judge_links(asked, [], earlier, stated.most_seeds))
     judged = study_verdict.hold_back(
-        links.judge(seen, stated.deciding, earlier, stated.most_seeds), held
+        links.judge_links(seen, stated.deciding, earlier, stated.most_seeds), held
     )
     trained = {
         m.result.run: m.identity.validity for arm in runs.runs.values() for m in arm.values()
     }
-    return Outcome(
+    return StudyOutcome(
         *(study, stated, where, judged, held, runs.counts, runs.chosen, changed),
         validity=merge(one for one in trained.values() if one is not None),
         unknown_validity=sum(one is None for one in trained.values()),
-        above_deaf=deaf_schedule.of_arms(
+        above_deaf=deaf_schedule.compare_arms(
             [link for link in stated.links if link.name in stated.deciding], runs.runs
         ),
     )
 
 
-def look(outcome: Outcome, before: Sequence[InterimLook]) -> InterimLook | None:
+def new_look(outcome: StudyOutcome, before: Sequence[InterimLook]) -> InterimLook | None:
     """Return this look for the record; None if no link has new pairs, or none was tested."""
     tested = [one for one in (*outcome.links, *outcome.checks) if one.seen]
     known = {
@@ -150,12 +150,12 @@ def look(outcome: Outcome, before: Sequence[InterimLook]) -> InterimLook | None:
     )
 
 
-def _counts(counts: Counts) -> dict[str, Any]:
+def _counts(counts: ArmCounts) -> dict[str, Any]:
     values = dataclasses.asdict(counts)
     return {**values, "diverged": counts.diverged, "diverged_runs": list(counts.diverged_runs)}
 
 
-def _above(one: AboveDeaf) -> dict[str, Any]:
+def _above(one: DeafComparison) -> dict[str, Any]:
     gap = one.difference
     return {
         "arm": one.arm,
@@ -164,17 +164,17 @@ def _above(one: AboveDeaf) -> dict[str, Any]:
         "low": gap.low if gap else None,
         "high": gap.high if gap else None,
         "seeds": one.seeds,
-        "above": one.above,
+        "above": one.is_above,
         "why": one.why,
     }
 
 
-def _link(judged: Judged) -> dict[str, Any]:
+def _link(judged: LinkResult) -> dict[str, Any]:
     link = judged.link
     return {
         "name": link.name,
         "verdict": judged.verdict,
-        **plain(judged.judged),
+        **interval_json(judged.judged),
         "why": judged.why,
         "quantity": link.quantity,
         "unit": quantities.unit_of(link),
@@ -187,7 +187,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         "net_of_null": link.net_of_null,
         "spread": link.spread,
         "crossed": None if link.crossed is None else dataclasses.asdict(link.crossed),
-        "plain": plain(judged.plain) if link.net_of_null else None,
+        "plain": interval_json(judged.plain) if link.net_of_null else None,
         "p_supported": judged.p.supported if judged.p else None,
         "p_contradicted": judged.p.contradicted if judged.p else None,
         "p_no_effect": judged.p.no_effect if judged.p else None,
@@ -202,7 +202,7 @@ def _link(judged: Judged) -> dict[str, Any]:
         "unanswered": dict(judged.unanswered),
         "diverged": {str(seed): list(one.runs) for seed, one in judged.lost.items()},
         "if_diverged_at_worst": judged.if_lost_at_worst
-        and {"verdict": judged.if_lost_at_worst, **plain(judged.at_worst)},
+        and {"verdict": judged.if_lost_at_worst, **interval_json(judged.at_worst)},
         "censored": judged.censored,
         "minimum_detectable": judged.minimum_detectable,
         "seeds_needed": judged.seeds_needed,
@@ -210,7 +210,7 @@ def _link(judged: Judged) -> dict[str, Any]:
     }
 
 
-def _of_arm(judged: Judged, arm: str) -> dict[str, float | None]:
+def _of_arm(judged: LinkResult, arm: str) -> dict[str, float | None]:
     """Return the mean and its interval, without an interval if seeds are equal or too few."""
     mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
     if mean is None:

@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED, Judged
+from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED, LinkResult
 
 
-def hold_back(links: Sequence[Judged], checks: Sequence[Judged]) -> tuple[Judged, ...]:
+def hold_back(links: Sequence[LinkResult], checks: Sequence[LinkResult]) -> tuple[LinkResult, ...]:
     """Set links to undecided if their check is not supported."""
     words = {check.link.name: check.verdict for check in checks}
     return tuple(_held_back(link, words) for link in links)
 
 
-def hold_back_checks(checks: Sequence[Judged]) -> tuple[Judged, ...]:
+def hold_back_checks(checks: Sequence[LinkResult]) -> tuple[LinkResult, ...]:
     """Set checks to undecided if an earlier check they depend on is not supported."""
-    held: tuple[Judged, ...] = ()
+    held: tuple[LinkResult, ...] = ()
     for check in checks:
         held += hold_back([check], held)
     return held
 
 
-def verdict(links: Sequence[Judged], deciding: Sequence[str]) -> str:
+def verdict(links: Sequence[LinkResult], deciding: Sequence[str]) -> str:
     """Return the verdict of the study: supported only if all deciding links are.
 
     One contradicted link, or else one with no effect, determines the verdict.
@@ -34,7 +34,7 @@ def verdict(links: Sequence[Judged], deciding: Sequence[str]) -> str:
     return SUPPORTED if words == {SUPPORTED} else UNDECIDED
 
 
-def seeds_needed(links: Sequence[Judged], deciding: Sequence[str]) -> int | None:
+def seeds_needed(links: Sequence[LinkResult], deciding: Sequence[str]) -> int | None:
     """Return the seeds that would decide all undecided deciding links; None if unknown for one."""
     still = [j for j in links if j.link.name in deciding and j.verdict == UNDECIDED]
     needed = [link.seeds_needed for link in still]
@@ -44,7 +44,7 @@ def seeds_needed(links: Sequence[Judged], deciding: Sequence[str]) -> int | None
     return max(counts)
 
 
-def _held_back(link: Judged, words: Mapping[str, str]) -> Judged:
+def _held_back(link: LinkResult, words: Mapping[str, str]) -> LinkResult:
     check = link.link.given
     if check is None or words[check] == SUPPORTED:
         return link

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.config.run import STRATEGIES
-from harness.law.compare.footing import Footing
+from harness.law.compare.comparison_basis import ComparisonBasis
 from harness.law.compare.groups import Member
-from harness.law.compare.quantities import NATS, Quantity
+from harness.law.compare.quantities import NATS, RunQuantity
 from harness.law.settings import setting
 
 SHARES_AND_REWARDS: Mapping[str, tuple[float, float]] = {
@@ -40,7 +40,7 @@ UNBOUNDED = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
-class Lost:
+class LostPair:
     """A pair without a number because a run of it diverged: the range of its difference."""
 
     runs: tuple[str, ...]
@@ -58,14 +58,16 @@ def difference(one: tuple[float, float], other: tuple[float, float] | None) -> t
 
 
 def range_of(
-    name: str, quantity: Quantity, footing: Footing, members: Sequence[Member]
+    name: str, quantity: RunQuantity, basis: ComparisonBasis, members: Sequence[Member]
 ) -> tuple[float, float]:
     """Return the range of a quantity in runs like `members`; UNBOUNDED if it is not known."""
     if quantity.unit != NATS:
         return SHARES_AND_REWARDS.get(name, UNBOUNDED)
     most = [_most_entropy(member) for member in members]
-    of_quantity = replace(footing, probe=quantity.probe or footing.probe)
-    starts = [float(h[0]) for h in (of_quantity.course(m).values for m in members) if len(h)]
+    of_quantity = replace(basis, probe=quantity.probe or basis.probe)
+    starts = [
+        float(h[0]) for h in (of_quantity.entropy_series(m).values for m in members) if len(h)
+    ]
     known = [one for one in most if one is not None]
     if not starts or len(known) < len(most):
         return UNBOUNDED

@@ -28,13 +28,13 @@ from harness.law.diagnosis.results import (
     EXPLORATION,
     RELIABILITY,
     Diagnosis,
-    Finding,
+    MechanismFinding,
     Sign,
 )
 from harness.law.estimate import interval, null_control, numbers, regime
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.io.columns import NO_SERIES
-from harness.law.result_parts import Skipped
+from harness.law.result_parts import SkippedPath
 from harness.law.results import Floats, Interval
 from harness.law.settings import setting
 from harness.records.outcomes import OWN
@@ -56,25 +56,25 @@ TRAINING = "reward"
 
 def diagnose(
     paths: Sequence[Path], pool: Executor | None = None
-) -> tuple[tuple[Diagnosis, ...], tuple[Skipped, ...]]:
+) -> tuple[tuple[Diagnosis, ...], tuple[SkippedPath, ...]]:
     """Diagnose the finished runs at or below `paths`; also return why others are left out.
 
     Raise DataError if no finished run could be read.
     """
-    members, others = analysis.members_and_others(paths, pool)
+    members, others = analysis.load_members_and_reasons(paths, pool)
     if not members:
         reasons = "; ".join(sorted(set(others.values())))
         why = f"none: {reasons}" if reasons else "none"
         raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {why}")
-    skipped = tuple(Skipped(run, why) for run, why in others.items())
-    return tuple(map(of_run, members)), skipped
+    skipped = tuple(SkippedPath(run, why) for run, why in others.items())
+    return tuple(map(diagnose_run, members)), skipped
 
 
-def of_run(member: Member) -> Diagnosis:
+def diagnose_run(member: Member) -> Diagnosis:
     """Diagnose one run."""
     result = member.result
     by_sets = setting(member.identity.config, "algorithm", "kind") in OF_SETS
-    found = BY_SETS if by_sets else obeyed.obeyed(Path(result.run))
+    found = BY_SETS if by_sets else obeyed.advantage_correlation(Path(result.run))
     followed, why = (None, found) if isinstance(found, str) else (found, None)
     return Diagnosis(
         run=result.run,
@@ -90,7 +90,7 @@ def of_run(member: Member) -> Diagnosis:
     )
 
 
-def exploration(member: Member, followed: Interval | None) -> Finding:
+def exploration(member: Member, followed: Interval | None) -> MechanismFinding:
     """Find whether the policy still gets a learning signal.
 
     `followed`: the correlation of advantages with rewards, if known.
@@ -112,7 +112,7 @@ def exploration(member: Member, followed: Interval | None) -> Finding:
     elif _is_unobeyed(followed):
         flag, because = "noise", obeys
     measured = silent.value is not None or followed is not None
-    return Finding(EXPLORATION, measured, flag, because, signs)
+    return MechanismFinding(EXPLORATION, measured, flag, because, signs)
 
 
 def _is_unobeyed(correlation: Interval | None) -> bool:
@@ -133,7 +133,7 @@ def _keeps(run: Replicate) -> bool:
     return fell is not None and abs(fell.value) <= regime.KEPT * float(start.mean())
 
 
-def reliability(run: Path) -> Finding:
+def reliability(run: Path) -> MechanismFinding:
     """Find whether facts are kept, by the probe `reliability`.
 
     The flag for false facts takes precedence over that for fewer facts. If the probe's answer is
@@ -142,13 +142,15 @@ def reliability(run: Path) -> Finding:
     try:
         signs, why = fidelity.read(run), fidelity.why_nothing(run)
     except DataError as error:
-        return Finding(RELIABILITY, False, None, None, (), str(error))
+        return MechanismFinding(RELIABILITY, False, None, None, (), str(error))
     measured = [sign for sign in signs if sign.value is not None]
     worse = [sign for sign in measured if _is_worse(sign, len(measured))]
     untrue = [sign for sign in worse if not _is_of_true_facts(sign)]
     because = next(iter(untrue + worse), None)
     flag = "false_facts" if untrue else "fewer_facts" if worse else None
-    return Finding(RELIABILITY, bool(measured), flag, because, signs, None if measured else why)
+    return MechanismFinding(
+        RELIABILITY, bool(measured), flag, because, signs, None if measured else why
+    )
 
 
 def _is_of_true_facts(sign: Sign) -> bool:
@@ -170,7 +172,7 @@ def _is_worse(sign: Sign, tried: int) -> bool:
     return sign.value.value - half > 0
 
 
-def direction(member: Member, followed: Interval | None) -> Finding:
+def direction(member: Member, followed: Interval | None) -> MechanismFinding:
     """Find whether the policy was rewarded for solving while users were not better off.
 
     There is no flag if updates did not follow rewards, because then nothing was rewarded.
@@ -196,7 +198,7 @@ def direction(member: Member, followed: Interval | None) -> Finding:
         and not _rises(member.result.gain)
         and not _is_unobeyed(followed)
     )
-    return Finding(
+    return MechanismFinding(
         DIRECTION, known, "solving" if turned else None, solving if turned else None, signs
     )
 
@@ -224,7 +226,7 @@ def _solving(member: Member) -> Interval | None:
     until = min(run.last_step for run in runs)
     half = 0.0 if member.nulls else 1.96 * 0.5 / math.sqrt(conversations)
     of_run, *of_nulls = (_rise(_solving_course(run, until), half) for run in runs)
-    return null_control.beyond(of_run, of_nulls) if of_nulls else of_run
+    return null_control.minus_nulls(of_run, of_nulls) if of_nulls else of_run
 
 
 def _solving_course(run: Replicate, until: float) -> Floats:
@@ -252,7 +254,7 @@ def _end(values: Floats) -> Interval:
     """Return the mean of the last tenth, with an interval from the noise of the last fifth."""
     last = numbers.last_tenth(values)
     edge = values[-max(FEWEST_POINTS, len(values) // 5) :]
-    half = interval.wobble(edge, 1).half_width(len(last))
+    half = interval.measure_noise(edge, 1).half_width(len(last))
     value = numbers.mean(last)
     return Interval(value, value - half, value + half)
 

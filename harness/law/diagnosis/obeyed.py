@@ -30,7 +30,7 @@ Pairs = Sequence[tuple[float, float]]
 """Mean advantage and reward of each conversation."""
 
 
-def obeyed(run: Path) -> Interval | str:
+def advantage_correlation(run: Path) -> Interval | str:
     """Return the correlation of advantage and reward over saved conversations, or why there is
     none.
 

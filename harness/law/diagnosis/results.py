@@ -29,7 +29,7 @@ class Sign:
 
 
 @dataclass(frozen=True)
-class Finding:
+class MechanismFinding:
     """The finding on one mechanism in one run."""
 
     mechanism: str
@@ -54,7 +54,7 @@ class Diagnosis:
     level: str | None
     seed: int | None
     regime: str | None
-    findings: tuple[Finding, ...]
+    findings: tuple[MechanismFinding, ...]
     """One finding for each of MECHANISMS, in order."""
     dropped: Mapping[str, int] = field(default_factory=dict)
     """Reason -> the number of rows of the log left out for it."""

@@ -78,7 +78,7 @@ class Bins:
 
 
 @lru_cache(maxsize=256)
-def of(n: int, count: int) -> Bins:
+def equal_bins(n: int, count: int) -> Bins:
     """Return `count` bins of n >= count points. Point i lies in bin floor(i * count / n)."""
     edges = (np.arange(count + 1) * n + count - 1) // count
     edges.flags.writeable = False  # the cached array is shared by all callers
@@ -89,15 +89,15 @@ def of(n: int, count: int) -> Bins:
 
 def for_fit(n: int) -> Bins:
     """Return the bins of the estimator: clip(round(sqrt(n)), 8, 40), at least two points each."""
-    return of(n, max(1, min(int(max(8, min(round(n**0.5), 40))), n // 2)))
+    return equal_bins(n, max(1, min(int(max(8, min(round(n**0.5), 40))), n // 2)))
 
 
 def for_onset(n: int) -> Bins:
     """Return the bins of the search for the onset: clip(n / 5, 16, 100)."""
-    return of(n, min(int(max(16, min(n / 5, 100))), n))
+    return equal_bins(n, min(int(max(16, min(n / 5, 100))), n))
 
 
-def evenly(steps: Floats, *series: Floats) -> tuple[Floats, ...]:
+def resample_evenly(steps: Floats, *series: Floats) -> tuple[Floats, ...]:
     """Resample the series to the same number of even steps by linear interpolation.
 
     Even steps are returned unchanged. Bins of equal counts are then bins of equal time. Otherwise

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.law.estimate import bins, estimate, interval, numbers, segments
-from harness.law.estimate.estimate import Line
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.estimate import FittedLine
+from harness.law.estimate.identifiability import LawFit
 from harness.law.estimate.segments import Knots
 from harness.law.io.clean import Points
 from harness.law.results import Floats
@@ -34,7 +34,7 @@ SHARE_OF_RISE = 0.2
 
 
 @dataclass(frozen=True)
-class Binned:
+class BinnedRun:
     """Time-binned means for tests of shape. All arrays have shape (K,)."""
 
     steps: Floats
@@ -73,22 +73,22 @@ class Shortfall:
         return self.reward / self.se if self.se > 0 else math.copysign(math.inf, self.reward)
 
 
-def binned(points: Points) -> Binned:
+def bin_run(points: Points) -> BinnedRun:
     """Return the time-binned means of at least 16 points without spikes."""
     onset_bins = bins.for_onset(len(points))
-    even = bins.evenly(points.steps, points.x, points.reward)
+    even = bins.resample_evenly(points.steps, points.x, points.reward)
     steps, x, reward = (onset_bins.means(values) for values in even)
-    noise, count = interval.wobble(points.reward).sd, len(onset_bins)
-    return Binned(steps, (np.arange(count) + 0.5) / count, x, reward, noise)
+    noise, count = interval.measure_noise(points.reward).sd, len(onset_bins)
+    return BinnedRun(steps, (np.arange(count) + 0.5) / count, x, reward, noise)
 
 
-def matters(unexplained: float, line: Line, run: Binned) -> bool:
+def is_large(unexplained: float, line: FittedLine, run: BinnedRun) -> bool:
     """Return whether the unexplained reward is large relative to the noise and to the law."""
     law_moved = abs(line.a) * float(np.ptp(line.x))
     return unexplained > max(SHARE_OF_LAW * law_moved, LEAST_BREAK * run.noise)
 
 
-def law_break(run: Binned) -> Break:
+def law_break(run: BinnedRun) -> Break:
     """Fit R = b - a*x_min(t,k) + d*(t - k)+ for every k, and test the best against the law."""
     count = len(run.time)
     until, after, power = _breaks(count)
@@ -121,14 +121,17 @@ def _row_products(one: Floats, other: Floats) -> Floats:
     return products
 
 
-def shortfall(law: Fitted, after: Points) -> Shortfall | None:
+def shortfall(law: LawFit, after: Points) -> Shortfall | None:
     """Return the rise of R over the points `after` as predicted by `law`, minus the observed rise.
 
     None if either is unknown.
     """
     if law.line is None or law.spread is None:
         return None
-    x, reward = interval.move(after.steps, after.x), interval.move(after.steps, after.reward)
+    x, reward = (
+        interval.fit_change(after.steps, after.x),
+        interval.fit_change(after.steps, after.reward),
+    )
     if x is None or reward is None:
         return None
     se_a = interval.half_width(law.spread.a) / 2
@@ -136,7 +139,7 @@ def shortfall(law: Fitted, after: Points) -> Shortfall | None:
     return Shortfall(missing, float(np.hypot(reward.se, x.value * se_a)))
 
 
-def falls_after_rise(run: Binned, collapsed: bool) -> bool:
+def falls_after_rise(run: BinnedRun, collapsed: bool) -> bool:
     """Return whether R rises and then falls by more than H explains.
 
     The unexplained fall must exceed a fifth of the rise and the noise of one row.
@@ -180,7 +183,7 @@ def _two_regressors(u: Floats, v: Floats, vv: Floats, y: Floats) -> tuple[Floats
     return slopes, np.where(usable, centred @ centred - gain, np.inf)
 
 
-def _f(run: Binned, left: Floats, extra: int, parameters: int) -> float:
+def _f(run: BinnedRun, left: Floats, extra: int, parameters: int) -> float:
     law = estimate.least_squares(run.x, run.reward)
     whole = numbers.centred(run.reward) if law is None else run.reward - (law.b - law.a * run.x)
     rho = estimate.lag1(left)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from harness.law.estimate import bins, estimate, interval
-from harness.law.estimate.identifiability import Curve, Fitted
+from harness.law.estimate.identifiability import FittedCurve, LawFit
 from harness.law.result_parts import CeilingOverForms, Rival
 from harness.law.results import Floats, Interval
 
@@ -31,8 +31,8 @@ HALF_WIDTHS_OF_SPREAD = 2.5
 95% interval."""
 
 
-def over_forms(
-    law: Fitted, compared: Mapping[str, Rival] | None, bounds: tuple[float, float] | None
+def average_over_forms(
+    law: LawFit, compared: Mapping[str, Rival] | None, bounds: tuple[float, float] | None
 ) -> CeilingOverForms | None:
     """Return the averaged reward at H = 0; None if the curves were not compared, or if one with
     weight has no interval.
@@ -63,7 +63,7 @@ def over_forms(
     )
 
 
-def _at_zero(law: Fitted, name: str) -> Interval | None:
+def _at_zero(law: LawFit, name: str) -> Interval | None:
     """Return R at H = 0 by one curve, with its 95% interval."""
     if name == "law":
         return law.spread.ceiling if law.spread is not None else None
@@ -71,10 +71,10 @@ def _at_zero(law: Fitted, name: str) -> Interval | None:
     return spread.b if spread is not None else None
 
 
-def _curve(law: Fitted, name: str) -> Curve:
+def _curve(law: LawFit, name: str) -> FittedCurve:
     if name == "linear_in_h":
-        return law.along_h
-    return Curve(estimate.through(FORMS[name](law.calm.entropy), law.calm.reward))
+        return law.linear_in_h
+    return FittedCurve(estimate.through(FORMS[name](law.calm.entropy), law.calm.reward))
 
 
 def _half(one: Interval, value: float) -> float:

@@ -31,7 +31,7 @@ def without_noise_bias(entropy: Floats, x: Floats, noise_share: float) -> Floats
     bin_means = binned.means(entropy)
     if len(bin_means) < FEWEST_BINS_FOR_BIAS or noise_share == 0:
         return x
-    around = spikes.clipped(entropy - binned.between_neighbours(bin_means)) ** 2
+    around = spikes.clip_residuals(entropy - binned.between_neighbours(bin_means)) ** 2
     variance = binned.spread_out(binned.means(around))
     moved, most = numbers.centred(x), float(x**2 @ variance)
     if most == 0:
@@ -49,7 +49,7 @@ LARGEST_TAU = (1 + LARGEST_AUTOCORRELATION) / (1 - LARGEST_AUTOCORRELATION)
 
 
 @dataclass(frozen=True)
-class Line:
+class FittedLine:
     """R = -a*x + b, with the data that its intervals are computed from."""
 
     a: float
@@ -76,7 +76,7 @@ class Line:
         return np.where(np.abs(left) > rounding, left, 0.0)
 
 
-def fit(entropy: Floats, reward: Floats) -> Line | None:
+def fit(entropy: Floats, reward: Floats) -> FittedLine | None:
     """Fit the law to n points in order of their steps; None if exp(H) is constant or n < 3."""
     if len(entropy) < 3:
         return None
@@ -87,17 +87,17 @@ def fit(entropy: Floats, reward: Floats) -> Line | None:
     return _by_instrument(x, reward, line.z, line.first_stage_f)
 
 
-def through(x: Floats, reward: Floats) -> Line | None:
+def through(x: Floats, reward: Floats) -> FittedLine | None:
     """Fit the instrumental-variable line to points without spikes."""
     return _by_instrument(x, reward, *_instrument(x, bins.for_fit(len(x))))
 
 
-def _by_instrument(x: Floats, reward: Floats, z: Floats, f: float) -> Line | None:
+def _by_instrument(x: Floats, reward: Floats, z: Floats, f: float) -> FittedLine | None:
     shared = float(z @ x)
     if not abs(shared) > 1e-12 * max(1.0, float(x @ x)):
         return None
     a = -float(z @ reward) / shared
-    return Line(a, float(numbers.mean(reward) + a * numbers.mean(x)), f, x, reward, z)
+    return FittedLine(a, float(numbers.mean(reward) + a * numbers.mean(x)), f, x, reward, z)
 
 
 def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
@@ -113,7 +113,7 @@ def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
     return LeastSquares(a, float(numbers.mean(reward) + a * numbers.mean(x)), r2)
 
 
-def _noise_share(line: Line) -> float:
+def _noise_share(line: FittedLine) -> float:
     """Estimate the share of noise in the variance of x from how much it shrinks least squares."""
     plain = least_squares(line.x, line.reward)
     if plain is None or line.a == 0:
@@ -164,7 +164,7 @@ def _first_stage_f(x: Floats, z: Floats) -> float:
     most = float(left @ left) / (len(x) - 2) * LARGEST_TAU
     if slope**2 * power > FAR_ABOVE * STRONG_FIRST_STAGE * most:
         return slope**2 * power / most if most > 0 else np.inf
-    left = spikes.clipped(left)
+    left = spikes.clip_residuals(left)
     rho = lag1(left)
     noise = float(left @ left) / (len(x) - 2) * (1 + rho) / (1 - rho)
     return slope**2 * power / noise if noise > 0 else np.inf

@@ -19,7 +19,7 @@ from harness.law.estimate import (
     numbers,
     onset,
 )
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.identifiability import LawFit
 from harness.law.estimate.onset import BinnedEntropy
 from harness.law.io.clean import FEWEST_POINTS, HIGHEST_ENTROPY_NATS, Cleaned, Points
 from harness.law.result_parts import Forecast
@@ -60,7 +60,7 @@ def _skill(x: Floats, reward: Floats, split: int) -> float | None:
         return None
     rest = len(x) - split
     ahead = max(FEWEST_BINS_AHEAD, len(bins.for_fit(len(x))) * rest // len(x))
-    binned = bins.of(rest, ahead)
+    binned = bins.equal_bins(rest, ahead)
     truth = binned.means(reward[split:])
     predicted = line.b - line.a * binned.means(x[split:])
     last = numbers.mean(reward[split - max(1, round(LAST_OF_FITTED * split)) : split])
@@ -116,7 +116,7 @@ def forecast(cleaned: Cleaned, share: float) -> Forecast:
     early = points.where(points.steps <= cut)
     end = points.where(points.steps > max(cut, last - END * (last - first)))
     fitted = identifiability.fit(early)
-    course = onset.course(steps[before_cut], cleaned.entropy[before_cut])
+    course = onset.bin_entropy(steps[before_cut], cleaned.entropy[before_cut])
     predicted = _predicted(fitted, course, end) if course is not None else None
     why = _why_no_interval(fitted, predicted)
     last_value = float(early.reward[-_last(len(early)) :].mean()) if len(early) else None
@@ -126,7 +126,7 @@ def forecast(cleaned: Cleaned, share: float) -> Forecast:
         low=predicted.low if predicted and why is None else None,
         high=predicted.high if predicted and why is None else None,
         from_step=cut,
-        identified=identifiability.identified(fitted).a,
+        identified=identifiability.judge_identifiability(fitted).a,
         last_value=last_value,
         truth=truth,
         error=predicted.value - truth if predicted and truth is not None else None,
@@ -141,17 +141,17 @@ def _last(n: int) -> int:
     return max(1, round(END * n))
 
 
-def _why_no_interval(fitted: Fitted, predicted: Interval | None) -> str | None:
+def _why_no_interval(fitted: LawFit, predicted: Interval | None) -> str | None:
     """Return one of result_parts.NO_FORECAST; None if there is an interval."""
     if predicted is None or fitted.line is None:
         return "no_fit"
-    if not identifiability.identified(fitted).a:
+    if not identifiability.judge_identifiability(fitted).a:
         return "a_not_identified"
     moved = abs(fitted.line.a) * float(np.ptp(fitted.line.x))
     return "entropy_unpredictable" if predicted.high - predicted.low > WIDEST * moved else None
 
 
-def _predicted(fitted: Fitted, course: BinnedEntropy, end: Points) -> Interval | None:
+def _predicted(fitted: LawFit, course: BinnedEntropy, end: Points) -> Interval | None:
     """Predict the mean reward of the points `end` by the law, with log H on its past line.
 
     The 95% interval covers the reward of an H that rises as far as its past moves allow and that

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.law.estimate import identifiability, rivals
-from harness.law.estimate.identifiability import Curve, Fitted
+from harness.law.estimate.identifiability import FittedCurve, LawFit
 from harness.law.estimate.misfit import Misfit
 from harness.law.result_parts import Rival
 
@@ -31,7 +31,7 @@ class Form:
     """Whether some curve is better than the law by more than 10 AICc."""
 
 
-def of(law: Fitted, compared: Mapping[str, Rival] | None) -> Form:
+def form_of(law: LawFit, compared: Mapping[str, Rival] | None) -> Form:
     """Return the form of a fit. `law` must have a line; `compared` are the scores of the rivals on
     its points, None if there are too few.
     """
@@ -41,20 +41,20 @@ def of(law: Fitted, compared: Mapping[str, Rival] | None) -> Form:
     is_open = ahead < rivals.TELLS_APART
     better = best < -BETTER
     return Form(
-        linear=ahead < -BETTER and _follows(law.along_h),
+        linear=ahead < -BETTER and _follows(law.linear_in_h),
         is_open=is_open,
-        misfit=of_either(law, better) if is_open else _size(law.misfit, better),
+        misfit=misfit_of_either(law, better) if is_open else _size(law.misfit, better),
         rival_better=better,
     )
 
 
-def of_either(law: Fitted, suspected: bool = False) -> float:
+def misfit_of_either(law: LawFit, suspected: bool = False) -> float:
     """Return the smaller misfit of exp(H) and a line in H. `suspected`: another curve is better."""
     beside_exp = _size(law.misfit, suspected)
-    return min(beside_exp, _size(law.along_h.misfit, suspected)) if beside_exp else 0.0
+    return min(beside_exp, _size(law.linear_in_h.misfit, suspected)) if beside_exp else 0.0
 
 
-def confirms_break(law: Fitted) -> bool:
+def confirms_break(law: LawFit) -> bool:
     """Return whether the test of fit rejects the law too, or cannot be made.
 
     The test of fit uses the instrument. The F of a break uses means of exp(H), whose noise shrinks
@@ -63,7 +63,7 @@ def confirms_break(law: Fitted) -> bool:
     return law.misfit is None or law.misfit.p < CONFIRMED
 
 
-def _follows(curve: Curve) -> bool:
+def _follows(curve: FittedCurve) -> bool:
     """Return whether R rises as H falls along this curve, without a misfit."""
     spread = curve.spread
     if spread is None or spread.n_eff < identifiability.FEWEST_EFFECTIVE:

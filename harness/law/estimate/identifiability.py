@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from harness.law.estimate import estimate, interval, misfit, spikes
-from harness.law.estimate.estimate import Line
-from harness.law.estimate.interval import Spread
+from harness.law.estimate.estimate import FittedLine
+from harness.law.estimate.interval import LawIntervals
 from harness.law.estimate.misfit import Misfit
 from harness.law.io.clean import FEWEST_POINTS, Points
-from harness.law.results import Identified, LeastSquares
+from harness.law.results import Identifiability, LeastSquares
 
 FEWEST_EFFECTIVE = 7.0
 WEAK_FIRST_STAGE = 10.0
@@ -24,14 +24,14 @@ LARGEST_CEILING = 0.5
 
 
 @dataclass(frozen=True)
-class Curve:
+class FittedCurve:
     """R = b - a f(H) by the instrument, for one f, with cached intervals and test of fit."""
 
-    line: Line | None
+    line: FittedLine | None
 
     @cached_property
-    def spread(self) -> Spread | None:
-        return interval.spread(self.line) if self.line is not None else None
+    def spread(self) -> LawIntervals | None:
+        return interval.law_intervals(self.line) if self.line is not None else None
 
     @cached_property
     def misfit(self) -> Misfit | None:
@@ -39,15 +39,15 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class LawFit:
     """The law fitted to one reward column. None where a number cannot be computed."""
 
     points: Points
     """The points without glitches."""
     calm: Points
     """The points without glitches and spikes."""
-    line: Line | None
-    spread: Spread | None
+    line: FittedLine | None
+    spread: LawIntervals | None
     ols: LeastSquares | None
 
     @cached_property
@@ -56,45 +56,45 @@ class Fitted:
         return misfit.test(self.line) if self.line is not None else None
 
     @cached_property
-    def along_h(self) -> Curve:
+    def linear_in_h(self) -> FittedCurve:
         """The line of R on H itself instead of exp(H)."""
-        return Curve(estimate.through(self.calm.entropy, self.calm.reward))
+        return FittedCurve(estimate.through(self.calm.entropy, self.calm.reward))
 
 
-def fit(points: Points, plain: Points | None = None) -> Fitted:
+def fit(points: Points, plain: Points | None = None) -> LawFit:
     """Fit the law to logged points. Pass `plain`, the points without glitches, if it is known.
 
     Only least squares uses the points as logged, so that it agrees with a script that does not
     remove glitches.
     """
-    plain = spikes.plain(points) if plain is None else plain
-    calm = spikes.calm(plain)
+    plain = spikes.remove_glitches(points) if plain is None else plain
+    calm = spikes.clip_spikes(plain)
     line = estimate.fit(calm.entropy, calm.reward)
-    spread = interval.spread(line) if line is not None else None
-    return Fitted(plain, calm, line, spread, estimate.least_squares(points.x, points.reward))
+    spread = interval.law_intervals(line) if line is not None else None
+    return LawFit(plain, calm, line, spread, estimate.least_squares(points.x, points.reward))
 
 
-def enough(fitted: Fitted) -> bool:
+def has_enough_points(fitted: LawFit) -> bool:
     """Return whether there are enough points, and enough independent ones, for a verdict."""
     if len(fitted.points) < FEWEST_POINTS:
         return False
     return fitted.spread is None or fitted.spread.n_eff >= FEWEST_EFFECTIVE
 
 
-def identified(fitted: Fitted) -> Identified:
+def judge_identifiability(fitted: LawFit) -> Identifiability:
     """Return whether a is known to within half of itself, and the ceiling to half of R's sd."""
     line, spread = fitted.line, fitted.spread
-    if line is None or spread is None or not enough(fitted):
-        return Identified(a=False, ceiling=False)
-    moved = moves(fitted)
+    if line is None or spread is None or not has_enough_points(fitted):
+        return Identifiability(a=False, ceiling=False)
+    moved = entropy_moves(fitted)
     a = interval.half_width(spread.a) < LARGEST_RELATIVE_A * abs(line.a)
     ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING * float(
         np.std(fitted.calm.reward)
     )
-    return Identified(a=bool(moved and a), ceiling=bool(moved and ceiling))
+    return Identifiability(a=bool(moved and a), ceiling=bool(moved and ceiling))
 
 
-def moves(fitted: Fitted) -> bool:
+def entropy_moves(fitted: LawFit) -> bool:
     """Return whether exp(H) moved more than its noise, whatever the size of a."""
     line, varies = fitted.line, bool(np.ptp(fitted.points.reward))
     if line is None:
@@ -102,7 +102,7 @@ def moves(fitted: Fitted) -> bool:
     return line.first_stage_f > WEAK_FIRST_STAGE or (varies and _same(fitted.ols, line))
 
 
-def _same(ols: LeastSquares | None, line: Line) -> bool:
+def _same(ols: LeastSquares | None, line: FittedLine) -> bool:
     """Return whether noise in H is negligible: least squares, which it shrinks, gives the same a.
 
     The first stage cannot tell a fall within one bin from noise, but this test can. It does not

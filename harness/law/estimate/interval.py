@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 
 from harness.law.estimate import bins, estimate, numbers
-from harness.law.estimate.estimate import Line
+from harness.law.estimate.estimate import FittedLine
 from harness.law.results import Floats, Interval
 
 WIDEST_JACKKNIFE = 2.5
@@ -26,7 +26,7 @@ nearly all movement of H, and a refit without that block does not measure the no
 
 
 @dataclass(frozen=True)
-class Spread:
+class LawIntervals:
     """The law's numbers with their 95% intervals."""
 
     a: Interval
@@ -41,7 +41,7 @@ def half_width(interval: Interval) -> float:
     return (interval.high - interval.low) / 2
 
 
-def spread(line: Line) -> Spread | None:
+def law_intervals(line: FittedLine) -> LawIntervals | None:
     """Return the intervals of a, b and the ceiling; None below 4 points."""
     n = len(line.x)
     rho = estimate.lag1(line.residuals)
@@ -59,7 +59,7 @@ def spread(line: Line) -> Spread | None:
     wider = shrunk**2 * jack if by_jack[0] >= by_sandwich[0] else sandwich
     values = (line.a, line.b, line.ceiling)
     a, b, c = (Interval(v, v - w, v + w) for v, w in zip(values, map(float, widths), strict=True))
-    return Spread(a, b, c, float(wider[0, 1]), n / tau)
+    return LawIntervals(a, b, c, float(wider[0, 1]), n / tau)
 
 
 def _errors(covariance: Floats) -> Floats:
@@ -68,7 +68,7 @@ def _errors(covariance: Floats) -> Floats:
     return np.sqrt(np.maximum([aa, bb, aa + bb - 2 * ab], 0.0))
 
 
-def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
+def _jackknife(line: FittedLine, tau: float) -> tuple[Floats, int]:
     """Return the covariance of (a, b) from refits without one time block, and the block count."""
     edges = _equal_leverage(line, tau)
     groups = len(edges) - 1
@@ -84,7 +84,7 @@ def _jackknife(line: Line, tau: float) -> tuple[Floats, int]:
     return covariance, groups
 
 
-def _equal_leverage(line: Line, tau: float) -> list[int]:
+def _equal_leverage(line: FittedLine, tau: float) -> list[int]:
     """Return the edges of time blocks with about equal sums of the squared instrument.
 
     Each block has at least 2 tau rows, if there are enough. With blocks of equal length, one block
@@ -108,7 +108,7 @@ def _without(values: Floats, first: int, last: int) -> Floats:
     return np.concatenate((values[:first], values[last:]))
 
 
-def _sandwich(line: Line, rho: float, tau: float) -> Floats:
+def _sandwich(line: FittedLine, rho: float, tau: float) -> Floats:
     """Return the covariance of (a, b) if the errors of R are an AR(1) with correlation rho."""
     n = len(line.x)
     weight_a = -line.z / (line.z @ line.x)
@@ -117,7 +117,7 @@ def _sandwich(line: Line, rho: float, tau: float) -> Floats:
     inflation = max(1 - 2 * tau / n, 0.2)
     variance = float(left @ left) / (n - 2) / inflation
     weights = np.stack([weight_a, weight_b])
-    carried = numbers.carried_on(weights, rho)
+    carried = numbers.filter_ar1(weights, rho)
     cross = weights @ carried.T
     covariance: Floats = variance * (cross + cross.T - weights @ weights.T)
     return covariance
@@ -141,14 +141,14 @@ BATCHES = 8
 
 
 @dataclass(frozen=True)
-class Move:
+class FittedChange:
     """The change of a fitted line from the first step to the last, and its standard error."""
 
     value: float
     se: float
 
 
-def move(steps: Floats, values: Floats) -> Move | None:
+def fit_change(steps: Floats, values: Floats) -> FittedChange | None:
     """Fit a line to a series and return its change over the run; None below 4 points."""
     n = len(steps)
     if n < FEWEST_FOR_A_CURVE:
@@ -159,11 +159,11 @@ def move(steps: Floats, values: Floats) -> Move | None:
     left = numbers.centred(values) - slope * time
     rho = estimate.lag1(left)
     variance = float(left @ left) / (n - 2) / power * (1 + rho) / (1 - rho)
-    return Move(slope, variance**0.5)
+    return FittedChange(slope, variance**0.5)
 
 
 @dataclass(frozen=True)
-class Wobble:
+class SeriesNoise:
     """The noise of a series around a smooth course."""
 
     sd: float
@@ -177,7 +177,7 @@ class Wobble:
         return self.t * self.sd / math.sqrt(max(n / self.tau, 1.0))
 
 
-def wobble(values: Floats, degree: int = 3) -> Wobble:
+def measure_noise(values: Floats, degree: int = 3) -> SeriesNoise:
     """Return the noise around a polynomial in time of that degree. Needs degree + 2 values."""
     n = len(values)
     basis = _polynomials(n, degree)
@@ -185,7 +185,7 @@ def wobble(values: Floats, degree: int = 3) -> Wobble:
     rho = estimate.lag1(left, degree + 1)
     tau = (1 + rho) / (1 - rho)
     t = numbers.t_quantile(0.975, max(n / tau - 2, 1))
-    return Wobble((float(left @ left) / (n - degree - 1)) ** 0.5, tau, t)
+    return SeriesNoise((float(left @ left) / (n - degree - 1)) ** 0.5, tau, t)
 
 
 @lru_cache(maxsize=8)
@@ -200,5 +200,5 @@ def batch_half_width(values: Floats) -> float:
 
     Needs n >= 8.
     """
-    blocks = wobble(bins.of(len(values), BATCHES).means(values), degree=2)
+    blocks = measure_noise(bins.equal_bins(len(values), BATCHES).means(values), degree=2)
     return numbers.t_quantile(0.975, BATCHES - 3) * blocks.sd / math.sqrt(BATCHES)

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.law.estimate import estimate, numbers, score
 from harness.law.estimate.bins import Places
-from harness.law.estimate.estimate import Line
+from harness.law.estimate.estimate import FittedLine
 from harness.law.estimate.score import MOST_BINS, Residuals, Score
 from harness.law.results import Floats
 
@@ -99,13 +99,13 @@ class Misfit:
         return share if share > SMALLEST_DIRECTED else 0.0
 
 
-def test(line: Line) -> Misfit | None:
+def test(line: FittedLine) -> Misfit | None:
     """Test the fit of a line; None if there are too few bins, or no residuals, or a is 0."""
-    run = score.of(line)
+    run = score.bin_residuals(line)
     count, moved = len(run.left), line.a * float(np.ptp(run.x))
     if count < 3 * (DEGREE + 2) or not run.left @ run.left > 0 or not moved:
         return None
-    smooth = score.along(run, score.polynomials(count, DEGREE))
+    smooth = score.score_test(run, score.polynomials(count, DEGREE))
     f, at, leap = _leap(run)
     share = max(smooth.size, leap) / abs(moved)
     many = count >= FEWEST_FOR_BENDS
@@ -140,7 +140,7 @@ def _along(run: Residuals, column: Floats, degree: int) -> Score | None:
     length = float(np.linalg.norm(column))
     if not length > 1e-9 * float(np.linalg.norm(run.x)):
         return None
-    return score.along(run, column[None] / length, score.polynomials(len(column), degree))
+    return score.score_test(run, column[None] / length, score.polynomials(len(column), degree))
 
 
 def _around(values: Floats, near: int, far: int) -> Floats:
@@ -172,7 +172,7 @@ def _leap(run: Residuals) -> tuple[float, int, float]:
         return math.inf, int(at[best]), abs(size)
     rho = estimate.lag1(left, 4)
     row = apart[best : best + 1]
-    variance = float(score.carried(row * score.local_sd(left, 4, rho), rho)[0, 0])
+    variance = float(score.correlated_products(row * score.local_sd(left, 4, rho), rho)[0, 0])
     return float(moved[best]) ** 2 / variance, int(at[best]), abs(size)
 
 

@@ -16,7 +16,7 @@ from harness.law.estimate import interval, regime, spikes
 from harness.law.estimate.interval import half_width
 from harness.law.io import columns
 from harness.law.io.clean import FEWEST_POINTS, Points
-from harness.law.io.identity import Identity
+from harness.law.io.identity import RunIdentity
 from harness.law.results import Floats, Interval, NetOfNull, RunResult, RunSeries
 
 NOISE_DRIVEN = 0.5
@@ -25,7 +25,7 @@ interval of the share must lie above it."""
 
 
 @dataclass(frozen=True)
-class Net:
+class NullComparison:
     """A run compared with its null controls, over the steps that all ran."""
 
     null_share: Interval | None
@@ -36,7 +36,7 @@ class Net:
     """Gain of R of the run minus that of the null control; None if their reward columns differ."""
 
 
-def compared(
+def add_null_comparison(
     results: Sequence[RunResult],
     nulls: Mapping[str, Sequence[RunResult]],
     series: Mapping[str, RunSeries],
@@ -54,7 +54,7 @@ def compared(
 
 def null_controls(
     results: Sequence[RunResult],
-    who: Mapping[str, Identity],
+    who: Mapping[str, RunIdentity],
     pool_unlike: bool,
     unfinished: Collection[str] = (),
 ) -> dict[str, tuple[RunResult, ...]]:
@@ -78,8 +78,8 @@ def null_controls(
     return by_run
 
 
-def of_own_seed(
-    nulls: Mapping[str, Sequence[RunResult]], who: Mapping[str, Identity]
+def nulls_of_own_seed(
+    nulls: Mapping[str, Sequence[RunResult]], who: Mapping[str, RunIdentity]
 ) -> dict[str, tuple[str, ...]]:
     """Map each run to its null controls of the same seed, possibly none.
 
@@ -92,7 +92,9 @@ def of_own_seed(
     }
 
 
-def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str, RunSeries]) -> Net:
+def net_of_null(
+    run: RunResult, nulls: Sequence[RunResult], series: Mapping[str, RunSeries]
+) -> NullComparison:
     """Subtract the mean of the null controls (at least one) from the run.
 
     The intervals cover the errors of both measurements. They do not cover the spread of null
@@ -104,23 +106,23 @@ def net_of_null(run: RunResult, nulls: Sequence[RunResult], series: Mapping[str,
     points, *null_points = (_points(series[r.run]) for r in (run, *nulls))
     exact = columns.is_evaluation(run.reward or "")
     same_column = all(null.reward == run.reward for null in nulls)
-    return Net(
+    return NullComparison(
         null_share=share(mean_null_fall, fell) if fell and mean_null_fall else None,
-        fall=beyond(fell, null_falls),
-        gain=gain_beyond(points, null_points, until, exact) if same_column else None,
+        fall=minus_nulls(fell, null_falls),
+        gain=gain_minus_nulls(points, null_points, until, exact) if same_column else None,
     )
 
 
-def gain_beyond(
+def gain_minus_nulls(
     run: Points, nulls: Sequence[Points], until: float, exact_start: bool = False
 ) -> Interval | None:
     """Return the gain of R of a run minus the mean gain of its null controls, up to `until`."""
     inside = [points.where(points.steps <= until) for points in (run, *nulls)]
     gain, *null_gains = (regime.gain(points, exact_start) for points in inside)
-    return beyond(gain, null_gains)
+    return minus_nulls(gain, null_gains)
 
 
-def beyond(of_run: Interval | None, of_nulls: Sequence[Interval | None]) -> Interval | None:
+def minus_nulls(of_run: Interval | None, of_nulls: Sequence[Interval | None]) -> Interval | None:
     """Return a number of a run minus the mean of its null controls; None if any is None."""
     mean = _mean(of_nulls)
     return _minus(of_run, mean) if of_run and mean else None
@@ -143,8 +145,8 @@ def fall(entropy: Floats, exact_start: bool = False) -> Interval | None:
         return None
     edge, last = max(FEWEST_POINTS, n // 5), max(3, n // 10)
     first = 1 if exact_start else max(3, n // 50)
-    start_half = 0.0 if exact_start else interval.wobble(h[:edge], 1).half_width(first)
-    half = float(np.hypot(start_half, interval.wobble(h[-edge:], 1).half_width(last)))
+    start_half = 0.0 if exact_start else interval.measure_noise(h[:edge], 1).half_width(first)
+    half = float(np.hypot(start_half, interval.measure_noise(h[-edge:], 1).half_width(last)))
     return _around(float(h[:first].mean() - h[-last:].mean()), half)
 
 
@@ -184,7 +186,7 @@ def share(part: Interval, whole: Interval, common: float = 0.0) -> Interval | No
     return Interval(ratio, float(ratio - moved - half) / sure, float(ratio - moved + half) / sure)
 
 
-def driven(null_share: Interval) -> bool:
+def is_noise_driven(null_share: Interval) -> bool:
     """Return whether the whole interval of the share lies above NOISE_DRIVEN."""
     return null_share.low > NOISE_DRIVEN
 
@@ -193,8 +195,8 @@ def _around(value: float, half: float) -> Interval:
     return Interval(value, value - half, value + half)
 
 
-def _filled(run: RunResult, net: Net) -> RunResult:
-    noise = None if net.null_share is None else driven(net.null_share)
+def _filled(run: RunResult, net: NullComparison) -> RunResult:
+    noise = None if net.null_share is None else is_noise_driven(net.null_share)
     reasons = [*(run.reasons or ()), *(["noise_driven"] if noise else [])]
     beyond = NetOfNull(net.fall, net.gain)
     return replace(
@@ -206,7 +208,7 @@ def _filled(run: RunResult, net: Net) -> RunResult:
     )
 
 
-def _but_for_signal(who: Identity, pool_unlike: bool) -> str:
+def _but_for_signal(who: RunIdentity, pool_unlike: bool) -> str:
     """Return a key that a run and its null controls share: the config without seed and
     null_control, and the measurement card unless `pool_unlike`.
     """

@@ -62,7 +62,7 @@ def running_median(padded: Floats, window: int) -> Floats:
     return places[window // 2]
 
 
-def carried_on(series: Floats, share: float) -> Floats:
+def filter_ar1(series: Floats, share: float) -> Floats:
     """Filter each row by y_t = value_t + share * y_(t-1), share in [0, 1). Shape (rows, n).
 
     With L the lag operator, 1 / (1 - share L) is the product of 1 + (share L)^(2^k). Each factor

@@ -82,17 +82,17 @@ class BinnedEntropy:
         )
 
 
-def course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
+def bin_entropy(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
     """Bin a logged H after removing its glitches; None if it has too few points or starts at 0."""
-    return plain_course(steps, spikes.without_glitches(entropy))
+    return bin_plain_entropy(steps, spikes.without_glitches(entropy))
 
 
-def plain_course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
+def bin_plain_entropy(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
     """Bin an H without glitches; None if it has too few points or starts at 0."""
     n = len(steps)
     if n < FEWEST_POINTS:
         return None
-    steps, entropy = bins.evenly(steps, entropy)
+    steps, entropy = bins.resample_evenly(steps, entropy)
     binned = bins.for_onset(n)
     h = binned.medians(entropy)
     start = numbers.median(h[: max(1, round(0.02 * len(binned)))])
@@ -104,7 +104,7 @@ def plain_course(steps: Floats, entropy: Floats) -> BinnedEntropy | None:
     return BinnedEntropy(binned.means(steps), log_h, float(np.log(start)), headroom, width)
 
 
-def find(run: BinnedEntropy, rewards: Points) -> Onset | None:
+def find_onset(run: BinnedEntropy, rewards: Points) -> Onset | None:
     """Find the onset of a collapse or an explosion; None if there is none.
 
     A fall of H after which R (`rewards`) still rises is no collapse.
@@ -167,27 +167,27 @@ def _reward_still_rises(rewards: Points, step: float) -> bool:
     """
     before = rewards.reward[rewards.steps < step]
     after = rewards.where(rewards.steps >= step)
-    rise = interval.move(after.steps, after.reward)
+    rise = interval.fit_change(after.steps, after.reward)
     if rise is None or len(before) < 2:
         return False
     edge = max(1, len(before) // 10)
     gain = float(before[-edge:].mean() - before[:edge].mean())
-    least = max(STILL_RISES * gain, RISE_IN_NOISE * interval.wobble(rewards.reward).sd)
+    least = max(STILL_RISES * gain, RISE_IN_NOISE * interval.measure_noise(rewards.reward).sd)
     return rise.value > least and rise.value > 2.5 * rise.se
 
 
 def _budget_spent(run: BinnedEntropy) -> Onset | None:
-    step = settles(run.steps, run.headroom, SPENT)
+    step = settling_step(run.steps, run.headroom, SPENT)
     if step is None:
         return None
     first = int(np.argmax(run.headroom <= SPENT_FROM))
     low = float(run.steps[first]) - run.width
-    end = settles(run.steps, run.headroom, SPENT_TO)
+    end = settling_step(run.steps, run.headroom, SPENT_TO)
     high = float(run.steps[-1]) if end is None else end
     return _clipped("budget_spent", run, step, min(low, step), max(high + run.width, step))
 
 
-def settles(steps: Floats, values: Floats, limit: float) -> float | None:
+def settling_step(steps: Floats, values: Floats, limit: float) -> float | None:
     """Return the interpolated step from which `values` stay at or below `limit`; None if none."""
     above = np.flatnonzero(values > limit)
     if len(above) == 0:
@@ -256,7 +256,7 @@ def _from_the_start(run: BinnedEntropy) -> Onset:
     The interval ends at the step from which H stays well above its start.
     """
     first = float(run.steps[0])
-    above = settles(run.steps, -run.log_h, -(run.log_start + ROSE))
+    above = settling_step(run.steps, -run.log_h, -(run.log_start + ROSE))
     high = float(run.steps[-1]) if above is None else above
     return _clipped("explosion", run, first, first - run.width, high + run.width)
 

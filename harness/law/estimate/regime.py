@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from harness.law.estimate import breaks, interval, numbers, spikes
-from harness.law.estimate.breaks import Binned
-from harness.law.estimate.onset import BinnedEntropy, settles
+from harness.law.estimate.breaks import BinnedRun
+from harness.law.estimate.onset import BinnedEntropy, settling_step
 from harness.law.io.clean import FEWEST_POINTS, Points
 from harness.law.io.columns import ColumnSeries
 from harness.law.results import Interval, Onset
@@ -47,13 +47,15 @@ def landmarks(
     marks: dict[str, float | None] = {}
     for percent in SHARES_PERCENT:
         share = percent / 100
-        marks[f"headroom_{percent}"] = settles(run.steps, run.headroom, share) if run else None
+        marks[f"headroom_{percent}"] = (
+            settling_step(run.steps, run.headroom, share) if run else None
+        )
     for percent in SHARES_PERCENT:
         marks[f"entropy_{percent}"] = _entropy_below(run, percent / 100) if run else None
     return {**marks, "law_break": law_break, "reward_plateau": plateau, "reward_died": died}
 
 
-def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
+def reward_plateau(points: Points, shape: BinnedRun | None = None) -> float | None:
     """Return the step of the knot after which R rises at no more than a quarter of its rate before.
 
     None if there is no such knot, or below 16 points. If R turns and falls, the plateau is at the
@@ -62,7 +64,7 @@ def reward_plateau(points: Points, shape: Binned | None = None) -> float | None:
     """
     if len(points) < FEWEST_POINTS:
         return None
-    shape = shape or breaks.binned(spikes.calm(spikes.plain(points)))
+    shape = shape or breaks.bin_run(spikes.clip_spikes(spikes.remove_glitches(points)))
     knot = shape.reward_knot
     before, after = knot.slopes
     levels_off = before > 0 and after <= PLATEAU_SLOPE * before
@@ -81,7 +83,7 @@ def reward_died(points: Points) -> float | None:
     n = len(points)
     if n < FEWEST_POINTS:
         return None
-    padded = spikes.mirrored(points.reward, DEATH_WINDOW // 2)
+    padded = spikes.mirror_ends(points.reward, DEATH_WINDOW // 2)
     reward = numbers.running_median(padded, DEATH_WINDOW)
     floor, span = float(reward.min()), float(np.ptp(reward))
     alive = np.flatnonzero(reward > floor + DEAD * span)
@@ -96,13 +98,13 @@ def reward_died(points: Points) -> float | None:
     return float(points.steps[dead_from]) if stiller else None
 
 
-def ends(points: Points, shape: Binned | None = None) -> tuple[float | None, float | None]:
+def ends(points: Points, shape: BinnedRun | None = None) -> tuple[float | None, float | None]:
     """Return reward_plateau and reward_died."""
     return reward_plateau(points, shape), reward_died(points)
 
 
 def _entropy_below(run: BinnedEntropy, share: float) -> float | None:
-    return settles(run.steps, run.log_h, run.log_start + float(np.log(share)))
+    return settling_step(run.steps, run.log_h, run.log_start + float(np.log(share)))
 
 
 KEPT = 0.20
@@ -126,7 +128,7 @@ def gain(points: Points, exact_start: bool = False) -> Interval | None:
     edge = max(3, n // 10)
     start = 1 if exact_start else edge
     value = numbers.mean(points.reward[-edge:]) - numbers.mean(points.reward[:start])
-    noise = interval.wobble(points.reward)
+    noise = interval.measure_noise(points.reward)
     half = math.hypot(noise.half_width(edge), noise.half_width(start))
     return Interval(value, value - half, value + half)
 
@@ -143,7 +145,9 @@ def silent_share(shares: Sequence[ColumnSeries]) -> Interval | None:
         return None
     values = max(long_enough, key=lambda v: float(v.mean()))
     mean = float(values.mean())
-    half = max(interval.wobble(values).half_width(len(values)), interval.batch_half_width(values))
+    half = max(
+        interval.measure_noise(values).half_width(len(values)), interval.batch_half_width(values)
+    )
     return Interval(mean, max(mean - half, 0.0), min(mean + half, 1.0))
 
 

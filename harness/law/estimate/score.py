@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from harness.law.estimate import bins, estimate, numbers
-from harness.law.estimate.estimate import Line
+from harness.law.estimate.estimate import FittedLine
 from harness.law.results import Floats
 
 MOST_BINS = 200
@@ -61,13 +61,13 @@ class Score:
     """Regression coefficient of the first column."""
 
 
-def of(line: Line) -> Residuals:
+def bin_residuals(line: FittedLine) -> Residuals:
     """Return the binned residuals of a fitted law."""
-    binned = bins.of(len(line.x), min(len(line.x), MOST_BINS))
+    binned = bins.equal_bins(len(line.x), min(len(line.x), MOST_BINS))
     return Residuals(*(numbers.centred(binned.means(v)) for v in (line.residuals, line.z, line.x)))
 
 
-def along(run: Residuals, columns: Floats, beside: Floats | None = None) -> Score:
+def score_test(run: Residuals, columns: Floats, beside: Floats | None = None) -> Score:
     """Test the residuals against `columns`, shape (m, K).
 
     The noise is measured after removing `columns` and the rows of `beside`, so that other smooth
@@ -81,7 +81,7 @@ def along(run: Residuals, columns: Floats, beside: Floats | None = None) -> Scor
     coefficients = len(fitted) + 1
     rho = estimate.lag1(left, coefficients)
     free = run.without_fitted(columns)
-    variance = carried(free * local_sd(left, coefficients, rho), rho)
+    variance = correlated_products(free * local_sd(left, coefficients, rho), rho)
     score = free @ run.left
     f = float(score @ np.linalg.solve(variance, score)) / count
     tau = (1 + rho) / (1 - rho)
@@ -98,15 +98,15 @@ def local_sd(left: Floats, coefficients: int, rho: float) -> Floats:
     """
     n, tau = len(left), (1 + rho) / (1 - rho)
     kept = max(1 - 2 * tau / n, SMALLEST_VARIANCE_LEFT) * (1 - coefficients / n)
-    stretches = bins.of(n, STRETCHES)
+    stretches = bins.equal_bins(n, STRETCHES)
     local = stretches.spread_out(stretches.means(left**2))
     even = numbers.mean(left**2)
     return np.sqrt(np.maximum(local, SMALLEST_LOCAL * even) / kept)
 
 
-def carried(rows: Floats, rho: float) -> Floats:
+def correlated_products(rows: Floats, rho: float) -> Floats:
     """Return v' Omega w for all pairs of rows, Omega the correlations of an AR(1). Shape (m, m)."""
-    cross = rows @ numbers.carried_on(rows, rho).T
+    cross = rows @ numbers.filter_ar1(rows, rho).T
     products: Floats = cross + cross.T - rows @ rows.T
     return products
 

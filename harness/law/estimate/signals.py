@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.law.estimate import identifiability, interval, onset, regime
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.identifiability import LawFit
 from harness.law.io import columns
 from harness.law.io.clean import FEWEST_POINTS, Cleaned, Points
 from harness.law.io.columns import ColumnSeries
-from harness.law.io.table import Table
-from harness.law.results import AtOnset, Bounded, Floats, Interval, Onset
+from harness.law.io.table import LogTable
+from harness.law.results import AtOnset, BoundedEstimate, Floats, Interval, Onset
 
 SHARE_AROUND = 0.05
 """Share of a column's values, those nearest to the onset, that are averaged."""
@@ -41,7 +41,7 @@ def at_onset(
     return AtOnset(_reward_left(onset, points, ceiling), around)
 
 
-def _reward_left(onset: Onset, points: Points, ceiling: Ceiling | None) -> Bounded | None:
+def _reward_left(onset: Onset, points: Points, ceiling: Ceiling | None) -> BoundedEstimate | None:
     """Return the ceiling minus the reward around the onset.
 
     It has a 95% interval if the ceiling is identified, with the two errors added as independent.
@@ -51,10 +51,10 @@ def _reward_left(onset: Onset, points: Points, ceiling: Ceiling | None) -> Bound
         return None
     value = ceiling.interval.value - float(points.reward[near].mean())
     if not ceiling.identified:
-        return Bounded(value, None, None)
-    level = interval.wobble(points.reward).half_width(len(near))
+        return BoundedEstimate(value, None, None)
+    level = interval.measure_noise(points.reward).half_width(len(near))
     half = float(np.hypot(level, (ceiling.interval.high - ceiling.interval.low) / 2))
-    return Bounded(value, value - half, value + half)
+    return BoundedEstimate(value, value - half, value + half)
 
 
 def _level(column: ColumnSeries, step: float) -> float | None:
@@ -68,7 +68,7 @@ def _nearest(steps: Floats, step: float) -> np.ndarray:
     return np.sort(np.argsort(np.abs(steps - step), kind="stable")[:count])
 
 
-def silent_share(table: Table, cleaned: Cleaned) -> Interval | None:
+def silent_share(table: LogTable, cleaned: Cleaned) -> Interval | None:
     """Return the mean share of groups without a signal; None if it was not logged."""
     return regime.silent_share(
         [columns.column_series(table, cleaned, name) for name in columns.SILENT]
@@ -86,7 +86,7 @@ class Signals:
 
 
 def read(
-    table: Table, cleaned: Cleaned, onset: Onset | None, law: Fitted | None, until: float | None
+    table: LogTable, cleaned: Cleaned, onset: Onset | None, law: LawFit | None, until: float | None
 ) -> Signals:
     """Read the signals from the log. `law` is the law on the rows before `until`, whose ceiling R
     approaches; None if it fails.
@@ -100,24 +100,24 @@ def read(
     )
 
 
-def _ceiling(law: Fitted | None) -> Ceiling | None:
+def _ceiling(law: LawFit | None) -> Ceiling | None:
     if law is None:
         return None
-    identified = identifiability.identified(law).ceiling
+    identified = identifiability.judge_identifiability(law).ceiling
     return Ceiling(law.spread.ceiling, identified) if law.spread is not None else None
 
 
 def _onset_probe(probe: ColumnSeries, cleaned: Cleaned) -> Onset | None:
     valid = probe.as_entropy()
-    course = onset.course(valid.steps, valid.values)
-    return onset.find(course, cleaned.points) if course is not None else None
+    course = onset.bin_entropy(valid.steps, valid.values)
+    return onset.find_onset(course, cleaned.points) if course is not None else None
 
 
 def _mean(series: ColumnSeries) -> float | None:
     return float(series.values.mean()) if len(series) else None
 
 
-def _reliability(table: Table, cleaned: Cleaned, until: float | None) -> float | None:
+def _reliability(table: LogTable, cleaned: Cleaned, until: float | None) -> float | None:
     """Return 1 - mean of (exp(H) se)^2 / variance of exp(H), over steps with a standard error.
 
     This is the factor by which least squares shrinks a if H has no other noise (Fuller 1987,

@@ -38,10 +38,10 @@ def without_spikes(values: Floats) -> Floats:
     """Remove glitches, and clip each value to 4 robust standard deviations around the running
     median of 7.
     """
-    return _pulled_in(without_glitches(values))
+    return _clip_outliers(without_glitches(values))
 
 
-def _pulled_in(values: Floats) -> Floats:
+def _clip_outliers(values: Floats) -> Floats:
     """Clip spikes with Hampel's filter.
 
     Its running median follows the steep start of a run, which the median of a whole bin would clip
@@ -49,17 +49,17 @@ def _pulled_in(values: Floats) -> Floats:
     """
     if len(values) < SPIKE_WINDOW:
         return values
-    centre = numbers.running_median(mirrored(values, SPIKE_WINDOW // 2), SPIKE_WINDOW)
+    centre = numbers.running_median(mirror_ends(values, SPIKE_WINDOW // 2), SPIKE_WINDOW)
     spread = SPIKE_SD * numbers.median(np.abs(values - centre)) / MAD_TO_SD
     return np.clip(values, centre - spread, centre + spread) if spread > 0 else values
 
 
-def plain(points: Points) -> Points:
+def remove_glitches(points: Points) -> Points:
     """Return the points without the glitches of H and R."""
     return Points(points.steps, without_glitches(points.entropy), without_glitches(points.reward))
 
 
-def plain_log(cleaned: Cleaned) -> Cleaned:
+def remove_log_glitches(cleaned: Cleaned) -> Cleaned:
     """Return the log without the glitches of R and H. Those of H are detected on all its rows."""
     points, entropy = cleaned.points, without_glitches(cleaned.entropy)
     paired = entropy[np.searchsorted(cleaned.steps, points.steps)]
@@ -67,18 +67,18 @@ def plain_log(cleaned: Cleaned) -> Cleaned:
     return replace(cleaned, points=without, entropy=entropy)
 
 
-def calm(plain: Points) -> Points:
+def clip_spikes(plain: Points) -> Points:
     """Clip the spikes of H and R of points without glitches."""
-    return Points(plain.steps, _pulled_in(plain.entropy), _pulled_in(plain.reward))
+    return Points(plain.steps, _clip_outliers(plain.entropy), _clip_outliers(plain.reward))
 
 
-def clipped(residuals: Floats) -> Floats:
+def clip_residuals(residuals: Floats) -> Floats:
     """Clip residuals to 4 robust standard deviations around zero."""
     limit = SPIKE_SD * numbers.median(np.abs(residuals)) / MAD_TO_SD
     return np.clip(residuals, -limit, limit) if limit > 0 else residuals
 
 
-def mirrored(values: Floats, width: int) -> Floats:
+def mirror_ends(values: Floats, width: int) -> Floats:
     """Pad by `width` values at each end, by reflection through the end point."""
     before = 2 * values[0] - values[width:0:-1]
     after = 2 * values[-1] - values[-2 : -width - 2 : -1]
@@ -93,7 +93,7 @@ def without_glitches(values: Floats) -> Floats:
     if len(values) < AROUND:
         return values
     plain = _with_plain_start(_with_plain_start(values)[::-1])[::-1]
-    medians = np.partition(sliding_window_view(mirrored(plain, SIDE), SIDE), SIDE // 2, axis=1)
+    medians = np.partition(sliding_window_view(mirror_ends(plain, SIDE), SIDE), SIDE // 2, axis=1)
     before, after = medians[: len(values), SIDE // 2], medians[SIDE + 1 :, SIDE // 2]
     low, high = np.minimum(before, after), np.maximum(before, after)
     away = np.maximum(low - plain, plain - high)

@@ -46,7 +46,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Users:
+class UserStages:
     """How the users of a run changed while it trained."""
 
     stages: tuple[Stage, ...] = ()
@@ -55,10 +55,10 @@ class Users:
     """Whether the users changed without distinct stages."""
 
 
-CONSTANT = Users()
+CONSTANT = UserStages()
 
 
-def find(steps: Floats, columns: Mapping[str, Floats]) -> Users:
+def find_stages(steps: Floats, columns: Mapping[str, Floats]) -> UserStages:
     """Find the stages in COLUMNS. Missing values are NaN; `steps` ascend; shapes (rows,)."""
     measured = {name: values for name, values in columns.items() if np.isfinite(values).any()}
     values = np.array(list(measured.values())).reshape(len(measured), len(steps))
@@ -74,11 +74,11 @@ def find(steps: Floats, columns: Mapping[str, Floats]) -> Users:
     inside = sum(end - start for start, end in merged)
     leaps = [_apart(calm, one, next_one) >= LEAP for one, next_one in itertools.pairwise(merged)]
     if inside < COVERED * len(steps) or not all(leaps):
-        return Users(mixed=True)
+        return UserStages(mixed=True)
     if len(merged) < 2:
         return CONSTANT
     means = [numbers.row_means(values[:, start:end])[:, 0].tolist() for start, end in merged]
-    return Users(
+    return UserStages(
         tuple(
             Stage(
                 float(steps[start]), float(steps[end - 1]), dict(zip(measured, mean, strict=True))
@@ -88,7 +88,7 @@ def find(steps: Floats, columns: Mapping[str, Floats]) -> Users:
     )
 
 
-def one_law(residuals: Sequence[Floats]) -> bool:
+def is_one_law(residuals: Sequence[Floats]) -> bool:
     """Return whether the residuals of one law have the same mean in all stages.
 
     The test is a chi-square of the stage means with AR(1) errors, at the level ONE_LAW_P. It is
@@ -97,13 +97,13 @@ def one_law(residuals: Sequence[Floats]) -> bool:
     """
     q = 0.0
     for left in residuals:
-        noise = interval.wobble(left)
+        noise = interval.measure_noise(left)
         error = noise.half_width(len(left)) / noise.t
         q += (numbers.mean(left) / error) ** 2 if error > 0 else 0.0
     return bool(special.chdtrc(len(residuals) - 1, q) >= ONE_LAW_P)
 
 
-def p_same(values: Floats, errors: Floats) -> float | None:
+def p_of_one_number(values: Floats, errors: Floats) -> float | None:
     """Return the p of the hypothesis that all values estimate one number.
 
     Welch's (1951) F: Cochran's Q, corrected because the errors are estimates too. None below two

@@ -14,8 +14,8 @@ import numpy as np
 from harness.config.run import LEVELS
 from harness.law.estimate import numbers
 from harness.law.io import clean
-from harness.law.io.table import Table
-from harness.law.result_parts import Anchors, Yardsticks
+from harness.law.io.table import LogTable
+from harness.law.result_parts import AnchorRewards, Yardsticks
 from harness.law.results import Floats
 from harness.records.metrics import LEAST_WORTH
 from harness.records.outcomes import OWN
@@ -23,14 +23,16 @@ from harness.records.outcomes import OWN
 MEASURES = ("reward", "listening", "deaf_reward", "listening_share", "between_sd")
 PREFIX: Mapping[str, str] = {OWN: "eval", **{level: f"eval/{level}" for level in LEVELS}}
 COLUMNS = tuple(f"{prefix}/{name}" for prefix in PREFIX.values() for name in MEASURES)
-NOT_MEASURED = Anchors()
+NOT_MEASURED = AnchorRewards()
 DIVERSE = 0.5
 """A policy is diverse if its H at the end exceeds this share of its H at the start."""
 LISTENS = 0.1
 """A policy listens if its listening (nats) is at least this share of the attentive reference's."""
 
 
-def read(table: Table, anchors: Mapping[str, Anchors], users: Any = None) -> dict[str, Yardsticks]:
+def read(
+    table: LogTable, anchors: Mapping[str, AnchorRewards], users: Any = None
+) -> dict[str, Yardsticks]:
     """Return level (OWN or a name) -> yardsticks, for the levels with an evaluated reward.
 
     `anchors` has the same keys. `users` is eval.users of the run's config, if known.
@@ -40,7 +42,9 @@ def read(table: Table, anchors: Mapping[str, Anchors], users: Any = None) -> dic
     return {level: end for level, end in ends.items() if end is not None}
 
 
-def _at(table: Table, level: str, anchors: Anchors, users: int | None) -> Yardsticks | None:
+def _at(
+    table: LogTable, level: str, anchors: AnchorRewards, users: int | None
+) -> Yardsticks | None:
     ends = {name: _end(_evaluated(table, f"{PREFIX[level]}/{name}")) for name in MEASURES}
     if ends["reward"] is None:
         return None
@@ -55,7 +59,7 @@ def _at(table: Table, level: str, anchors: Anchors, users: int | None) -> Yardst
     )
 
 
-def _evaluated(table: Table, column: str) -> Floats:
+def _evaluated(table: LogTable, column: str) -> Floats:
     """Return the column in order of steps, NaN where not measured; empty if it is missing."""
     if column not in table.names:
         return np.empty(0)
@@ -69,7 +73,7 @@ def _end(values: Floats) -> float | None:
     return numbers.mean(numbers.last_tenth(measured)) if len(measured) else None
 
 
-def _share(ends: Mapping[str, float | None], anchors: Anchors) -> float | None:
+def _share(ends: Mapping[str, float | None], anchors: AnchorRewards) -> float | None:
     """Return the logged share, or else the share computed from the reward and the anchors."""
     reward, deaf, optimum = ends["reward"], anchors.deaf, anchors.optimum
     if ends["listening_share"] is not None or reward is None or deaf is None or optimum is None:

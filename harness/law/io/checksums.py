@@ -26,16 +26,16 @@ END = len(HEAD) + DIGITS + len(TAIL)
 
 
 @dataclass(frozen=True)
-class Checked:
+class ChecksumCheck:
     """The result of checking the checksums of some rows."""
 
-    held: str
+    coverage: str
     """ALL, SOME or NONE"""
     damaged: tuple[int, ...]
     """Indices of the rows that were changed."""
 
 
-def quick(data: bytes) -> str | None:
+def check_quickly(data: bytes) -> str | None:
     """Return ALL, SOME or NONE for undamaged complete lines; None if `check` must decide.
 
     It copies nothing and searches only the ends of lines, because a thousand logs are a gigabyte.
@@ -56,14 +56,14 @@ def quick(data: bytes) -> str | None:
     return SOME if begun else ALL
 
 
-def sums(data: bytes) -> RowSums:
-    """Return the sums of complete lines for which `quick` returned ALL, from their checksums."""
+def row_sums(data: bytes) -> RowSums:
+    """Return the sums of complete lines from their checksums, once `check_quickly` returned ALL."""
     ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")).tolist()
     digits = [data[end - len(TAIL) - DIGITS : end - len(TAIL)] for end in ends]
     return RowSums(f"{zlib.crc32(digits[0]):08x}", f"{zlib.crc32(b''.join(digits)):08x}")
 
 
-def check(rows: Sequence[bytes]) -> Checked:
+def check(rows: Sequence[bytes]) -> ChecksumCheck:
     """Check all rows of a file, in order.
 
     A log of another program may have a key of this name, but no row that ends in a checksum.
@@ -71,10 +71,10 @@ def check(rows: Sequence[bytes]) -> Checked:
     held = [metric_rows.checksum_matches(row) for row in rows]
     ours = any(held) or any(metric_rows.without_checksum(row) != row for row in rows)
     if not ours:
-        return Checked(NONE, ())
+        return ChecksumCheck(NONE, ())
     begun = next(place for place, fits in enumerate(held) if fits is not None)
     damaged = tuple(place for place in range(begun, len(rows)) if not held[place])
-    return Checked(SOME if begun else ALL, damaged)
+    return ChecksumCheck(SOME if begun else ALL, damaged)
 
 
 def _fits(data: bytes, view: memoryview, start: int, end: int) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.law.io.importers.aliases import EVALUATIONS
-from harness.law.io.table import FAULTS, Codes, Table
+from harness.law.io.table import FAULTS, Codes, LogTable
 from harness.law.results import Floats
 
 Mask = NDArray[np.bool_]
@@ -74,7 +74,7 @@ ANY = (-LARGEST, LARGEST)
 
 
 def clean(
-    table: Table, entropy: str, reward: str, within: tuple[float, float] | None = None
+    table: LogTable, entropy: str, reward: str, within: tuple[float, float] | None = None
 ) -> Cleaned:
     """Return the rows with a finite step, H in [0, 20] and a finite R; the last row of a step wins.
 
@@ -97,7 +97,7 @@ def clean(
     return Cleaned(points, steps, course, measured, *_counted(table, reasons))
 
 
-def _reasons(table: Table, entropy: str, reward: str, within: tuple[float, float]) -> Reasons:
+def _reasons(table: LogTable, entropy: str, reward: str, within: tuple[float, float]) -> Reasons:
     reasons = np.zeros(len(table.lines), np.int8)
     absent = NO_EVALUATION if reward.startswith(EVALUATIONS) else "missing_reward"
     _mark(reasons, table.faults[reward], absent)
@@ -130,7 +130,9 @@ def last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
     return backwards[first]
 
 
-def _counted(table: Table, reasons: Reasons) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
+def _counted(
+    table: LogTable, reasons: Reasons
+) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
     """Count the rows left out for each reason, with the lines of the first few."""
     where = {reason: list(lines) for reason, lines in table.damage.items()}
     damaged = reasons[reasons > REASONS.index(NO_EVALUATION)]

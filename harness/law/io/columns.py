@@ -10,7 +10,7 @@ import numpy as np
 
 from harness.law.io.clean import FEWEST_POINTS, HIGHEST_ENTROPY_NATS, Cleaned
 from harness.law.io.importers import aliases
-from harness.law.io.table import ReadError, Table, ours
+from harness.law.io.table import LogTable, ReadError, is_ours
 from harness.law.results import Floats
 
 EVALUATION = "eval/reward"
@@ -20,7 +20,7 @@ ENTROPY = "entropy"
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnOptions:
     """The columns and options the user gave; None for those chosen from the log."""
 
     reward: str | None
@@ -33,7 +33,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class LogColumns:
     """The chosen columns, by their names in the log."""
 
     entropy: str
@@ -43,7 +43,7 @@ class Chosen:
     """The reward column of the training batch."""
 
 
-def reward_range(column: str, ours: bool, choice: Choice) -> tuple[float, float] | None:
+def reward_range(column: str, ours: bool, choice: ColumnOptions) -> tuple[float, float] | None:
     """Return the lowest and highest possible reward; None if neither user nor column states it."""
     known = (0.0, 1.0) if ours and is_evaluation(column) else None
     return choice.reward_range or known
@@ -57,21 +57,23 @@ def is_evaluation(column: str) -> bool:
     return _EVALUATED.fullmatch(column) is not None
 
 
-def to_read(choice: Choice, beside: Sequence[str]) -> list[str]:
+def columns_to_read(choice: ColumnOptions, beside: Sequence[str]) -> list[str]:
     """Return the names of all columns to read. The reader resolves aliases."""
     named = [name for name in (choice.entropy, choice.reward) if name]
     return list(dict.fromkeys(["step", ENTROPY, TRAINING, EVALUATION, *named, *beside]))
 
 
-def choose(table: Table, choice: Choice, in_run_folder: bool) -> Chosen:
+def choose_columns(table: LogTable, choice: ColumnOptions, in_run_folder: bool) -> LogColumns:
     """Choose the columns of H, R and the training reward.
 
     `in_run_folder`: whether the log is one of ours, in which eval/reward has the known meaning.
     Raise ReadError with missing_column, which names the columns tried.
     """
     names = table.names
-    entropy = choice.entropy or aliases.first(names, aliases.ENTROPIES)
-    training = TRAINING if ours(names) else aliases.first(names, aliases.REWARDS) or TRAINING
+    entropy = choice.entropy or aliases.first_accepted(names, aliases.ENTROPIES)
+    training = (
+        TRAINING if is_ours(names) else aliases.first_accepted(names, aliases.REWARDS) or TRAINING
+    )
     if "step" not in names or choice.step not in (None, *names):
         what = f"a column {choice.step!r}" if choice.step else "a step"
         raise _missing(table, what, aliases.STEPS, "--step")
@@ -80,15 +82,15 @@ def choose(table: Table, choice: Choice, in_run_folder: bool) -> Chosen:
     reward = choice.reward or _headline(table, entropy, training, in_run_folder)
     if reward not in names:
         raise _missing(table, _what("reward", choice.reward), aliases.REWARDS, "--reward")
-    return Chosen(entropy, reward, training)
+    return LogColumns(entropy, reward, training)
 
 
-def _headline(table: Table, entropy: str, training: str, in_run_folder: bool) -> str:
+def _headline(table: LogTable, entropy: str, training: str, in_run_folder: bool) -> str:
     """Return the default reward column: eval/reward if our log has enough of it, else `training`.
 
     The paper uses the validation reward. In logs of other programs it is fitted only on request.
     """
-    if EVALUATION not in table.names or not ours(table.names):
+    if EVALUATION not in table.names or not is_ours(table.names):
         return training
     if training not in table.names:
         return EVALUATION
@@ -100,7 +102,7 @@ def _what(quantity: str, named: str | None) -> str:
     return f"a column {named!r}" if named else f"a column of {quantity}"
 
 
-def _missing(table: Table, what: str, looked_for: tuple[str, ...], option: str) -> ReadError:
+def _missing(table: LogTable, what: str, looked_for: tuple[str, ...], option: str) -> ReadError:
     has = ", ".join(table.names[:12]) + (", ..." if len(table.names) > 12 else "")
     looked = "" if "'" in what else f"; looked for {', '.join(looked_for)}"
     hint = f"; {option} COLUMN names another" if option else ""
@@ -137,7 +139,7 @@ class ColumnSeries:
 NO_SERIES = ColumnSeries(np.empty(0), np.empty(0))
 
 
-def column_series(table: Table, cleaned: Cleaned, name: str) -> ColumnSeries:
+def column_series(table: LogTable, cleaned: Cleaned, name: str) -> ColumnSeries:
     """Return the column on the rows with a valid H, one per step; empty if the log lacks it."""
     if name not in table.names:
         return NO_SERIES
@@ -146,7 +148,7 @@ def column_series(table: Table, cleaned: Cleaned, name: str) -> ColumnSeries:
     return ColumnSeries(cleaned.steps[measured], values[measured])
 
 
-def held_out(table: Table, cleaned: Cleaned, chosen: Chosen) -> ColumnSeries:
+def held_out(table: LogTable, cleaned: Cleaned, chosen: LogColumns) -> ColumnSeries:
     """Return the reward on held-out users; empty if it is R itself or the log lacks it."""
     if is_evaluation(chosen.reward):
         return NO_SERIES

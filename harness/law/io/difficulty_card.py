@@ -17,8 +17,8 @@ from typing import Any
 
 from harness.config.run import LEVELS
 from harness.errors import DataError
-from harness.law.result_parts import Anchors
-from harness.law.results import Bounded, Interval
+from harness.law.result_parts import AnchorRewards
+from harness.law.results import BoundedEstimate, Interval
 from harness.records import events, plain_file
 from harness.records.outcomes import OWN
 from harness.records.run_folder import RunFolder
@@ -38,7 +38,7 @@ class Cards:
 
     measures: Mapping[str, Interval] | None = None
     """Name in MEASURES -> its value at the run's level; None if the card lacks one."""
-    anchors: Mapping[str, Anchors] = field(default_factory=dict)
+    anchors: Mapping[str, AnchorRewards] = field(default_factory=dict)
     """Level (OWN or a name) -> its anchors, for the levels that have some."""
 
 
@@ -61,7 +61,7 @@ def _entries(path: Path) -> Sequence[Any]:
     return ()
 
 
-def _began_with(path: Path) -> dict[str, Anchors]:
+def _began_with(path: Path) -> dict[str, AnchorRewards]:
     """Return the anchors in the start event of the run. Older versions have none."""
     with contextlib.suppress(*DAMAGED):
         told = events.beginning(path)["anchors"]
@@ -77,8 +77,10 @@ def _measures(entries: Sequence[Any], run: str) -> Mapping[str, Interval] | None
     return None
 
 
-def _anchors(entries: Sequence[Any], run: str, levels: Mapping[str, Any]) -> dict[str, Anchors]:
-    by_level: dict[str, Anchors] = {}
+def _anchors(
+    entries: Sequence[Any], run: str, levels: Mapping[str, Any]
+) -> dict[str, AnchorRewards]:
+    by_level: dict[str, AnchorRewards] = {}
     for entry in entries:
         with contextlib.suppress(*DAMAGED):
             anchors = _of_card(entry["card"]["anchors"])
@@ -94,9 +96,9 @@ def _same(card: Mapping[str, Any], level: Mapping[str, Any]) -> bool:
     return all(level[key] == value for key, value in card.items() if key != "name")
 
 
-def _of_card(anchors: Mapping[str, Any]) -> Anchors:
+def _of_card(anchors: Mapping[str, Any]) -> AnchorRewards:
     attentive = anchors.get("attentive") or {}
-    return Anchors(
+    return AnchorRewards(
         deaf=_reward(anchors, "deaf"),
         attentive=_reward(anchors, "attentive"),
         attentive_listening=_number(attentive.get("listening")),
@@ -105,14 +107,14 @@ def _of_card(anchors: Mapping[str, Any]) -> Anchors:
     )
 
 
-def _reward(anchors: Mapping[str, Any], policy: str) -> Bounded | None:
+def _reward(anchors: Mapping[str, Any], policy: str) -> BoundedEstimate | None:
     """Read the reward of a reference policy: an interval, or an exact number without one."""
     value = (anchors.get(policy) or {}).get("reward")
     if isinstance(value, Mapping):
         middle, low, high = (_number(value.get(end)) for end in ENDS)
     else:
         middle, low, high = _number(value), None, None
-    return None if middle is None else Bounded(middle, low, high)
+    return None if middle is None else BoundedEstimate(middle, low, high)
 
 
 def _number(value: Any) -> float | None:

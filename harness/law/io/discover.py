@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.law.result_parts import ReadProblem, Skipped
+from harness.law.result_parts import ReadProblem, SkippedPath
 from harness.records.run_folder import RunFolder
 
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
@@ -24,7 +24,7 @@ OF_A_RUN = {"run.json", "metrics.jsonl", "config.yaml"}
 
 
 @dataclass(frozen=True)
-class Found:
+class DiscoveredRun:
     """A discovered run: its name in the results, its folder, and its metrics or its problem."""
 
     run: str
@@ -37,8 +37,8 @@ class Found:
 class Discovery:
     """The discovered runs without repeats, in the order of the paths and then of their names."""
 
-    runs: tuple[Found, ...]
-    skipped: tuple[Skipped, ...]
+    runs: tuple[DiscoveredRun, ...]
+    skipped: tuple[SkippedPath, ...]
 
 
 class _Walk:
@@ -52,9 +52,9 @@ class _Walk:
         self.root = root
         self.real_root = os.path.realpath(root)
         self.seen: set[tuple[int, int]] = set()
-        self.skipped: list[Skipped] = []
+        self.skipped: list[SkippedPath] = []
 
-    def named(self, path: Path) -> Iterator[Found]:
+    def named(self, path: Path) -> Iterator[DiscoveredRun]:
         """Yield the runs at or below a path named by the user."""
         if not is_folder(path):
             yield _named_file(path)
@@ -63,9 +63,11 @@ class _Walk:
         yield from runs
         if not runs:
             rule = f"{A_RUN}; no such folder at or below this one; {A_LOG}"
-            yield Found(str(path), path, None, ReadProblem("missing_file", f"{path}: {rule}"))
+            yield DiscoveredRun(
+                str(path), path, None, ReadProblem("missing_file", f"{path}: {rule}")
+            )
 
-    def below(self, folder: Path, depth: int, in_run: bool) -> Iterator[Found]:
+    def below(self, folder: Path, depth: int, in_run: bool) -> Iterator[DiscoveredRun]:
         try:
             if not self._first_visit(folder):
                 return
@@ -74,11 +76,11 @@ class _Walk:
             names = {e.name: is_folder(e) for e in entries}
         except OSError as error:
             message = f"{folder}: cannot be listed: {error.strerror or error}"
-            yield Found(str(folder), None, None, ReadProblem("unreadable", message))
+            yield DiscoveredRun(str(folder), None, None, ReadProblem("unreadable", message))
             return
         is_run = "run.json" in names or "metrics.jsonl" in names
         if is_run and RESULTS in names and depth > 0:
-            self.skipped.append(Skipped(str(folder), f"holds {RESULTS}"))
+            self.skipped.append(SkippedPath(str(folder), f"holds {RESULTS}"))
             return
         unread = [name for name in out if names[name] and _entered(name)]
         unread += [name for name in out if is_run and name in OF_A_RUN]
@@ -89,7 +91,7 @@ class _Walk:
         elif depth == 1 and not in_run and not any(names.values()) and not names.keys() & OF_NO_RUN:
             message = f"{folder}: {A_RUN}; this folder holds neither; {A_LOG}"
             if not unread:
-                yield Found(str(folder), folder, None, ReadProblem("missing_file", message))
+                yield DiscoveredRun(str(folder), folder, None, ReadProblem("missing_file", message))
         for name in sorted(inside, key=_counted):
             yield from self.below(folder / name, depth + 1, in_run or is_run)
 
@@ -101,9 +103,9 @@ class _Walk:
         inside = os.path.commonpath([target, self.real_root]) == self.real_root
         return None if inside else target
 
-    def _left_out(self, path: Path, target: str) -> Skipped:
+    def _left_out(self, path: Path, target: str) -> SkippedPath:
         reason = f"a link that leads out of {self.root}, to {target}"
-        return Skipped(str(path), f"{reason}; name it directly to include it")
+        return SkippedPath(str(path), f"{reason}; name it directly to include it")
 
     def _first_visit(self, folder: Path) -> bool:
         status = folder.stat()
@@ -116,8 +118,8 @@ class _Walk:
 
 def discover(paths: Sequence[Path]) -> Discovery:
     """Return all runs at or below `paths`. A path that does not exist is a run with a problem."""
-    runs: dict[str, Found] = {}
-    skipped: dict[str, Skipped] = {}
+    runs: dict[str, DiscoveredRun] = {}
+    skipped: dict[str, SkippedPath] = {}
     for path in paths:
         walk = _Walk(path)
         for run in walk.named(path):
@@ -144,7 +146,7 @@ def _entered(name: str) -> bool:
     return name not in NEVER_ENTERED and not name.startswith(".")
 
 
-def _named_file(path: Path) -> Found:
+def _named_file(path: Path) -> DiscoveredRun:
     try:
         path.stat()
     except OSError as error:
@@ -153,14 +155,14 @@ def _named_file(path: Path) -> Found:
         if error.errno in NOT_THERE:
             rule = "no such file or folder"
             problem = ReadProblem("missing_file", f"{path}: {rule}")
-        return Found(str(path), None, None, problem)
+        return DiscoveredRun(str(path), None, None, problem)
     in_run_folder = path.name == "metrics.jsonl" and RunFolder(path.parent).is_run()
-    return Found(str(path), path.parent if in_run_folder else None, path)
+    return DiscoveredRun(str(path), path.parent if in_run_folder else None, path)
 
 
-def _folder_run(folder: Path) -> Found:
+def _folder_run(folder: Path) -> DiscoveredRun:
     metrics = folder / "metrics.jsonl"
     if metrics.exists() or metrics.is_symlink():
-        return Found(str(folder), folder, metrics)
+        return DiscoveredRun(str(folder), folder, metrics)
     message = f"{folder}: a fitted run has rows in metrics.jsonl; only run.json is there so far"
-    return Found(str(folder), folder, None, ReadProblem("missing_file", message))
+    return DiscoveredRun(str(folder), folder, None, ReadProblem("missing_file", message))

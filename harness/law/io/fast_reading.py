@@ -45,18 +45,18 @@ class Columns:
     """Sums of the rows, if all have a checksum."""
 
 
-def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.Table | None:
+def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.LogTable | None:
     """Read a table; None if the tolerant reader must, as for layouts of other programs."""
     ending = path.suffix.lower()
     if ending not in (".jsonl", ".csv"):
         return None
     is_csv = ending == ".csv"
     read = (csv_columns if is_csv else columns)(data, wanted)
-    if read is None or not len(read.values["step"]) or not tables.ours(read.names):
+    if read is None or not len(read.values["step"]) or not tables.is_ours(read.names):
         return None
     first = 2 if is_csv else 1
     lines = np.arange(first, len(read.values["step"]) + first)
-    return tables.Table(
+    return tables.LogTable(
         path,
         lines,
         read.values,
@@ -72,13 +72,13 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     """Read JSON lines; None if the tolerant reader must."""
     if not _plain(data) or _holds(data, b"Inf") or b'"data"' in data:
         return None
-    names, held = _names(data[: data.index(b"\n")]), checksums.quick(data)
+    names, held = _names(data[: data.index(b"\n")]), checksums.check_quickly(data)
     if names is None or held is None:
         return None
     if held != checksums.NONE:
         names = tuple(name for name in names if name != metric_rows.KEY)
     read = _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
-    sums = checksums.sums(data) if held == checksums.ALL else None
+    sums = checksums.row_sums(data) if held == checksums.ALL else None
     return read and replace(read, checksums=held, sums=sums)
 
 

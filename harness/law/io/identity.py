@@ -32,7 +32,7 @@ SHOWN_OF_SUM = 12
 
 
 @dataclass(frozen=True)
-class Identity:
+class RunIdentity:
     """The identity of a run. Fields are empty if the folder does not hold them."""
 
     config: Mapping[str, Any] | None = None
@@ -41,7 +41,7 @@ class Identity:
     measurement: Mapping[str, Any] = field(default_factory=dict)
     changed_at: float = 0.0
     """Time at which run.json was last written, Unix seconds."""
-    ours: bool = False
+    is_ours: bool = False
     """Whether run.json or config.yaml exists. A log of another program has neither."""
     cards: Cards = field(default_factory=Cards)
     """The difficulty cards of the sweep."""
@@ -104,10 +104,10 @@ class Identity:
         return self.remedy is not None or bool(setting(self.config, "remedy", "methods"))
 
 
-def read(folder: Path | None) -> Identity:
+def read(folder: Path | None) -> RunIdentity:
     """Read the identity from the run's folder. The content of its files never raises an error."""
     if folder is None:
-        return Identity()
+        return RunIdentity()
     run = RunFolder(folder)
     values = _values(run)
     config: Mapping[str, Any] | None = None if values is None else _json(values)
@@ -119,9 +119,9 @@ def read(folder: Path | None) -> Identity:
     except (DataError, OSError) as error:
         there = run.status.exists() or run.status.is_symlink()
         why = str(error) if there and not _says_done(run) else None
-        return Identity(config, ours=ours, cards=cards, unreadable=why)
+        return RunIdentity(config, is_ours=ours, cards=cards, unreadable=why)
     measured = status.measurement if isinstance(status.measurement, dict) else {}
-    return Identity(
+    return RunIdentity(
         config,
         str(status.status),
         str(status.config_hash),

@@ -18,9 +18,9 @@ import numpy as np
 from harness.errors import DivergedError
 from harness.law.io import checksums
 from harness.law.io.clean import FIRST_FEW, LARGEST, Mask
-from harness.law.io.identity import Identity
-from harness.law.io.table import Table
-from harness.law.result_parts import Unfinished
+from harness.law.io.identity import RunIdentity
+from harness.law.io.table import LogTable
+from harness.law.result_parts import UnfinishedRun
 from harness.law.results import Floats
 from harness.law.settings import setting
 from harness.records import metric_rows
@@ -32,15 +32,15 @@ REPLAYED = "a recomputed row must equal the one on disk"
 
 
 def unfinished(
-    who: Identity, last_row: int | None, other_rows: str | None = None
-) -> Unfinished | None:
+    who: RunIdentity, last_row: int | None, other_rows: str | None = None
+) -> UnfinishedRun | None:
     """Return the state of a run that is not done or is damaged; None if it is done and complete.
 
     `last_row`: its last step with a row, if known. `other_rows`: why its rows are not those that it
     wrote, if so. A run with status done lacks rows if its log ends before run.json's last step.
     """
     if who.unreadable is not None:
-        return Unfinished(None, who.unreadable, None, last_row or 0, _planned(who.config))
+        return UnfinishedRun(None, who.unreadable, None, last_row or 0, _planned(who.config))
     if who.status is None:
         return None
     reason = who.reason
@@ -50,17 +50,17 @@ def unfinished(
             return None
         reason = f"damaged: {damage}"
     reached = who.last_step if last_row is None else last_row
-    return Unfinished(who.status, reason, who.exit_code, reached, _planned(who.config))
+    return UnfinishedRun(who.status, reason, who.exit_code, reached, _planned(who.config))
 
 
-def _cut(who: Identity, last_row: int | None) -> str | None:
+def _cut(who: RunIdentity, last_row: int | None) -> str | None:
     if last_row is None or last_row >= who.last_step:
         return None
     rule = f"a run that is done must end with the row of step {who.last_step}"
     return f"{rule}, got {f'step {last_row}' if last_row else 'none'} as its last"
 
 
-def diverged(standing: Unfinished | LedgerRow | None) -> bool:
+def diverged(standing: UnfinishedRun | LedgerRow | None) -> bool:
     """Return whether the training diverged."""
     if standing is None or standing.status != "failed":
         return False
@@ -90,7 +90,7 @@ class MissingSteps:
 NONE_MISSING = MissingSteps(0, ())
 
 
-def missing_steps(table: Table, last_step: int) -> MissingSteps:
+def missing_steps(table: LogTable, last_step: int) -> MissingSteps:
     """Find the missing steps from 1 to `last_step`, or to the last logged step if that is later.
 
     A damaged line counts for the step after that of the previous line. It is reported as damage,
@@ -106,7 +106,7 @@ def missing_steps(table: Table, last_step: int) -> MissingSteps:
     return MissingSteps(last - len(seen), _first(sorted(seen), last))
 
 
-def last_logged_step(table: Table) -> int:
+def last_logged_step(table: LogTable) -> int:
     """Return the last step in the log; 0 if no row has one."""
     steps = table.columns["step"]
     logged = steps[_whole(steps)]
@@ -119,7 +119,7 @@ def _whole(steps: Floats) -> Mask:
     return whole
 
 
-def _stood_for(table: Table, seen: set[int], last: int) -> set[int]:
+def _stood_for(table: LogTable, seen: set[int], last: int) -> set[int]:
     steps = table.columns["step"]
     whole = _whole(steps)
     step_at = {
@@ -152,7 +152,7 @@ def _first(seen: Sequence[int], last: int) -> tuple[int, ...]:
 BOM = b"\xef\xbb\xbf"
 
 
-def changed_rows(table: Table, recorded: RowSums | None, last_step: int) -> str | None:
+def changed_rows(table: LogTable, recorded: RowSums | None, last_step: int) -> str | None:
     """Return why the rows are not those that the run wrote, by their sum in run.json.
 
     None if they are, or if that cannot be determined. If rows up to `last_step` are missing, only
@@ -187,7 +187,7 @@ def _summed(path: Path, numbers: Sequence[int]) -> RowSums | None:
 class Integrity:
     """How a run ended, and which of its rows are missing."""
 
-    unfinished: Unfinished | None
+    unfinished: UnfinishedRun | None
     checksums: str | None = None
     lost: MissingSteps = NONE_MISSING
 
@@ -201,15 +201,15 @@ class Integrity:
         return {MISSING_ROW: steps} if steps else {}
 
 
-def check(table: Table, who: Identity) -> Integrity:
+def check(table: LogTable, who: RunIdentity) -> Integrity:
     """Check a run whose log could be read."""
     others = changed_rows(table, who.rows, who.last_step)
     ended = unfinished(who, last_logged_step(table), others)
-    held = table.checksums if who.ours or table.checksums != checksums.NONE else None
+    held = table.checksums if who.is_ours or table.checksums != checksums.NONE else None
     lost = missing_steps(table, who.last_step) if who.has_record else NONE_MISSING
     return Integrity(ended, held, lost)
 
 
-def without_log(who: Identity) -> Integrity:
+def without_log(who: RunIdentity) -> Integrity:
     """Return the integrity of a run whose log could not be read."""
     return Integrity(unfinished(who, 0))

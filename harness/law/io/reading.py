@@ -26,7 +26,7 @@ from harness.law.io.importers import (
     wandb_csv,
 )
 from harness.law.io.importers.rows import Importer, Rows
-from harness.law.io.table import ReadError, Table
+from harness.law.io.table import LogTable, ReadError
 from harness.records.run_folder import RunFolder
 from harness.utils import extensions
 
@@ -65,7 +65,7 @@ OURS: Mapping[str, Importer] = {
 
 def read(
     path: Path, wanted: Sequence[str], still_written: bool = False, step: str | None = None
-) -> Table:
+) -> LogTable:
     """Read the columns `wanted`, those known as step, entropy and reward, and all column names.
 
     `step` names the column of steps; by default a known name is found. A torn last line is damage
@@ -90,7 +90,7 @@ def read_tolerantly(
     wanted: Sequence[str],
     still_written: bool = False,
     step: str | None = None,
-) -> Table:
+) -> LogTable:
     """Read the bytes of a file line by line, as `read` does. Raise the same errors."""
     return _table(path, data, _rows(path, data, wanted, step), wanted, still_written, step)
 
@@ -102,7 +102,7 @@ def _table(
     wanted: Sequence[str],
     still_written: bool,
     step: str | None,
-) -> Table:
+) -> LogTable:
     if still_written:
         damage = {r: lines for r, lines in parsed.damage.items() if r != "torn_last_line"}
         parsed = replace(parsed, damage=damage)

@@ -95,7 +95,7 @@ class ReadError(Exception):
 
 
 @dataclass(frozen=True)
-class Table:
+class LogTable:
     """The requested columns of the valid rows of a log. Arrays have shape (rows,)."""
 
     path: Path
@@ -117,38 +117,43 @@ class Table:
     """Sums of the rows of an undamaged file, if the reader computed them."""
 
 
-def ours(names: Sequence[str]) -> bool:
+def is_ours(names: Sequence[str]) -> bool:
     """Return whether a log has this project's column names, and so one row per step."""
     return {"step", "entropy"} <= set(names) and ("reward" in names or "eval/reward" in names)
 
 
-def asked(names: Sequence[str], wanted: Sequence[str], step: str | None = None) -> dict[str, str]:
+def names_to_read(
+    names: Sequence[str], wanted: Sequence[str], step: str | None = None
+) -> dict[str, str]:
     """Return column of the table -> name in the log, for wanted columns and known names.
 
     `step`: the column named by the user; None to find a known name.
     """
     columns = {name: name for name in wanted}
-    if not ours(names):
-        taken = (aliases.first(names, aliases.ENTROPIES), aliases.first(names, aliases.REWARDS))
+    if not is_ours(names):
+        taken = (
+            aliases.first_accepted(names, aliases.ENTROPIES),
+            aliases.first_accepted(names, aliases.REWARDS),
+        )
         columns |= {name: name for name in taken if name}
-    return columns | {"step": step or aliases.first(names, aliases.STEPS) or "step"}
+    return columns | {"step": step or aliases.first_accepted(names, aliases.STEPS) or "step"}
 
 
 def refuse_repeats(
     where: str, names: Sequence[str], wanted: Sequence[str], step: str | None = None
 ) -> None:
     """Raise ReadError if a column to read occurs more than once in the header."""
-    for name in dict.fromkeys(asked(names, wanted, step).values()):
+    for name in dict.fromkeys(names_to_read(names, wanted, step).values()):
         if names.count(name) > 1:
             rule = f"a column that is read must be there once, got {names.count(name)} called"
             raise ReadError("unreadable", f"{where}: {rule} {name!r}")
 
 
-def from_rows(path: Path, read: Rows, wanted: Sequence[str], step: str | None = None) -> Table:
+def from_rows(path: Path, read: Rows, wanted: Sequence[str], step: str | None = None) -> LogTable:
     names = tuple(dict.fromkeys(key for row in read.rows for key in row))
-    named = asked(names, wanted, step)
+    named = names_to_read(names, wanted, step)
     numbers, faults = columns_of_rows(read.rows, list(named.values()))
-    table = Table(
+    table = LogTable(
         path,
         np.array(read.lines, np.int64),
         {column: numbers[name] for column, name in named.items()},
@@ -158,10 +163,10 @@ def from_rows(path: Path, read: Rows, wanted: Sequence[str], step: str | None = 
         {column: reprlib.repr(read.rows[0].get(name)) for column, name in named.items()},
         read.checksums,
     )
-    return joined(table) if read.scattered or not ours(names) else table
+    return join_rows(table) if read.scattered or not is_ours(names) else table
 
 
-def joined(table: Table) -> Table:
+def join_rows(table: LogTable) -> LogTable:
     """Join the rows of a program that spreads a step over several rows.
 
     Rows of a step without common columns become one row, at the position of the last of them. A row

@@ -13,7 +13,7 @@ Typed = Callable[[str], Sequence[str] | None]
 """Function from a run to the overrides of the command that made it; None if they are unknown."""
 
 
-def of_sweep(run: str) -> Sequence[str] | None:
+def sweep_overrides(run: str) -> Sequence[str] | None:
     """Return the overrides of a run's sweep from sweep.json; None if they are unknown.
 
     A sweep that no single command made, such as that of a study, has overrides for each run.

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from harness.law.compare.random_effects import NORMAL_95, RUN_95, Sample
-from harness.law.population_results import Follows
+from harness.law.population_results import LawShare
 from harness.law.results import Floats, Interval
 
 POINTS = 160
@@ -35,7 +35,7 @@ TAIL = 0.025
 """Probability beyond each limit of the interval of the share."""
 
 
-def alike(values: Floats) -> bool:
+def are_alike(values: Floats) -> bool:
     """Return whether there is only one number, or all are copies of one."""
     return len(values) < 2 or not values.std() > ALIKE * np.abs(values).max()
 
@@ -58,12 +58,12 @@ def spread(seeds: Sample, estimate: float) -> Interval | None:
     return Interval(estimate, min(float(low[0]), estimate), max(highest, estimate))
 
 
-def pooled(seeds: Sample) -> list[Interval | None]:
+def partially_pool(seeds: Sample) -> list[Interval | None]:
     """Return the partially pooled number of each seed; None if the spread or the errors are not
     known.
     """
     quantiles = _quantiles(seeds, SHARES)
-    if quantiles is None or not seeds.weighable:
+    if quantiles is None or not seeds.is_weighable:
         return [None] * len(seeds)
     t = quantiles[:, None] ** 2
     own = (MOST_ERROR * seeds.errors) ** 2
@@ -84,7 +84,7 @@ def _quantiles(seeds: Sample, shares: Floats) -> Floats | None:
 
     A quantile is 0 if Q(0) is already smaller. None for one seed, or if all are equal.
     """
-    if alike(seeds.values):
+    if are_alike(seeds.values):
         return None
     grid = float(seeds.values.std()) * np.geomspace(LEAST, MOST, POINTS)
     weights = 1 / (seeds.errors**2 + grid[:, None] ** 2)
@@ -97,7 +97,7 @@ def _quantiles(seeds: Sample, shares: Floats) -> Floats | None:
     return np.where(wanted > squares[0], 0.0, found)
 
 
-def following(verdicts: Sequence[str | None]) -> Follows:
+def share_following(verdicts: Sequence[str | None]) -> LawShare:
     """Return the share of seeds that follow the law.
 
     `verdicts` has one verdict per seed, None for a diverged run or one without a verdict. The
@@ -110,9 +110,9 @@ def following(verdicts: Sequence[str | None]) -> Follows:
     decided = n - unknown
     if not decided:
         why = "no_law" if n else "no_run"
-        return Follows(None, None, followers, 0, unknown, why)
+        return LawShare(None, None, followers, 0, unknown, why)
     value = followers / decided
-    return Follows(
+    return LawShare(
         Interval(value, _lower(followers, n), _upper(followers + unknown, n)),
         Interval(value, _lower(followers, decided), _upper(followers, decided)),
         followers,

@@ -13,12 +13,12 @@ import numpy as np
 
 from harness.law.compare import groups, random_effects
 from harness.law.compare.groups import Member
-from harness.law.group_results import GroupResult, Pooled
+from harness.law.group_results import GroupResult, SeedMean
 from harness.law.population import between_seeds, log_normal, survival
-from harness.law.population.survival import Times
+from harness.law.population.survival import OnsetTimes
 from harness.law.population_results import (
-    Follows,
     LawOverSeeds,
+    LawShare,
     OnsetOverSeeds,
     OverSeeds,
     ParametricOnset,
@@ -27,12 +27,14 @@ from harness.law.population_results import (
     RunOnset,
     StepShare,
 )
-from harness.law.results import Bounded, Interval, RunResult
+from harness.law.results import BoundedEstimate, Interval, RunResult
 
 LOG_NORMAL = "log_normal"
 
 
-def described(every: Sequence[GroupResult], members: Sequence[Member]) -> tuple[GroupResult, ...]:
+def add_population(
+    every: Sequence[GroupResult], members: Sequence[Member]
+) -> tuple[GroupResult, ...]:
     """Return the groups with the estimates for their population of seeds."""
     by_run = {member.result.run: member for member in members}
     return tuple(replace(group, population=_population(group, by_run)) for group in every)
@@ -53,17 +55,17 @@ def _population(group: GroupResult, by_run: Mapping[str, Member]) -> Population:
     )
 
 
-def _follows(group: GroupResult, runs: Sequence[RunResult], lost: int) -> Follows:
+def _follows(group: GroupResult, runs: Sequence[RunResult], lost: int) -> LawShare:
     """Return the share of seeds that follow the law. Diverged runs count as undetermined."""
     verdicts = [groups.verdict_on(run, group.reward) for run in runs]
-    follows = between_seeds.following([*verdicts, *[None] * lost])
+    follows = between_seeds.share_following([*verdicts, *[None] * lost])
     if not group.unknown_seeds:
         return follows
     return replace(follows, share=None, decided=None, why="unknown_seeds")
 
 
 def _over_seeds(
-    group: GroupResult, runs: Sequence[RunResult], quantity: str, mean: Pooled
+    group: GroupResult, runs: Sequence[RunResult], quantity: str, mean: SeedMean
 ) -> OverSeeds:
     """Return the estimates over the runs with a law, as in the mean of the group."""
     told = [
@@ -74,9 +76,9 @@ def _over_seeds(
     ]
     sample = random_effects.sample([number for _, number in told])
     known = not group.unknown_seeds
-    drawn = between_seeds.pooled(sample) if known else [None] * len(told)
+    drawn = between_seeds.partially_pool(sample) if known else [None] * len(told)
     return OverSeeds(
-        mean=None if mean.mean is None else Bounded(mean.mean, mean.low, mean.high),
+        mean=None if mean.mean is None else BoundedEstimate(mean.mean, mean.low, mean.high),
         between=between_seeds.spread(sample, random_effects.between(sample)) if known else None,
         runs=[
             PooledRun(run.run, run.seed, own, pooled)
@@ -94,7 +96,7 @@ def _why_no_spread(group: GroupResult, told: Sequence[float]) -> str | None:
     if group.unknown_seeds:
         return "unknown_seeds"
     if len(told) > 1:
-        return "seeds_alike" if between_seeds.alike(np.array(told)) else None
+        return "seeds_alike" if between_seeds.are_alike(np.array(told)) else None
     return "one_seed" if told else "no_law"
 
 
@@ -104,7 +106,7 @@ def _onset(
     judged = [member for member in counted if member.result.regime is not None]
     telling = [*judged, *lost]
     runs = [_run_onset(member) for member in telling]
-    times = Times(
+    times = OnsetTimes(
         np.array([run.step for run in runs], dtype=float),
         np.array([run.collapsed for run in runs], dtype=bool),
     )
@@ -134,7 +136,7 @@ def _run_onset(member: Member) -> RunOnset:
 
 def _last_step(member: Member) -> float:
     unfinished = member.result.unfinished
-    if member.readable:
+    if member.is_readable:
         return member.replicate.last_step
     return float(unfinished.last_step) if unfinished is not None else 0.0
 
@@ -143,7 +145,7 @@ def _last(points: Sequence[StepShare]) -> Interval | None:
     return Interval(points[-1].value, points[-1].low, points[-1].high) if points else None
 
 
-def _parametric(times: Times, last: float | None, why: str | None) -> ParametricOnset:
+def _parametric(times: OnsetTimes, last: float | None, why: str | None) -> ParametricOnset:
     found = None if why else log_normal.fit(times.onsets, times.free_until)
     if found is None or last is None:
         return ParametricOnset(LOG_NORMAL, None, None, why or "onsets_alike")
@@ -151,11 +153,11 @@ def _parametric(times: Times, last: float | None, why: str | None) -> Parametric
     if median.value > last:
         return ParametricOnset(LOG_NORMAL, None, spread, "beyond_the_runs")
     high = median.high if median.high <= last else None
-    within = Bounded(median.value, median.low, high)
+    within = BoundedEstimate(median.value, median.low, high)
     return ParametricOnset(LOG_NORMAL, within, spread, None)
 
 
-def _why_no_fit(times: Times, counted: int, unknown_seeds: bool) -> str | None:
+def _why_no_fit(times: OnsetTimes, counted: int, unknown_seeds: bool) -> str | None:
     if not len(times):
         return "too_few_steps" if counted else "no_run"
     if unknown_seeds:

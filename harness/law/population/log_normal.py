@@ -70,7 +70,7 @@ def fit(onsets: Floats, free_until: Floats) -> LogNormal | None:
         return None
     centre = float(logs.mean())
     ends, counts = np.unique(np.log(free_until[free_until > 0]) - centre, return_counts=True)
-    seen = _Seen(len(logs), spread, ends, counts.astype(float))
+    seen = _OnsetStatistics(len(logs), spread, ends, counts.astype(float))
     shift = math.log(spread)
     box = _Box((FIRST_LOG_S[0] + shift, FIRST_LOG_S[1] + shift), FIRST_Z)
     for _ in range(ZOOMS):
@@ -95,7 +95,7 @@ class _Box:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _OnsetStatistics:
     """Sufficient statistics of the runs. Logs of steps are relative to the centre."""
 
     onsets: int

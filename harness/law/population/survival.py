@@ -21,7 +21,7 @@ TAIL = 0.025
 
 
 @dataclass(frozen=True)
-class Times:
+class OnsetTimes:
     """Onset or censoring steps of runs, shape (runs,)."""
 
     steps: Floats
@@ -41,7 +41,7 @@ class Times:
         return self.steps[~self.collapsed]
 
 
-def incidence(times: Times) -> tuple[StepShare, ...]:
+def incidence(times: OnsetTimes) -> tuple[StepShare, ...]:
     """Return P(collapse by step s) at step 0 and at each step at which a run collapsed or was
     censored, in order. The probability and its limits are constant in between.
     """

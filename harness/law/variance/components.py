@@ -41,7 +41,7 @@ class MeanSquare:
     value: float
     df: float
 
-    def drawn(self, quantiles: Floats) -> Floats:
+    def draw(self, quantiles: Floats) -> Floats:
         """Return draws of the expected mean square at these quantiles of chi-squared."""
         by_chance = special.chdtri(self.df, quantiles)
         return np.asarray(self.value * self.df / by_chance, float)
@@ -51,7 +51,7 @@ class MeanSquare:
 
 
 @dataclass(frozen=True)
-class Squares:
+class ArmMeanSquares:
     """The mean squares of an arm, by source of variation."""
 
     weight: float
@@ -62,7 +62,7 @@ class Squares:
 
 
 @dataclass(frozen=True)
-class Component:
+class ComponentDraws:
     """A variance: its estimate, at least 0, and draws for its interval, shape (DRAWS,)."""
 
     value: float
@@ -77,7 +77,7 @@ def interval(value: float, draws: Floats) -> Interval:
     return Interval(value, float(min(low, value)), float(max(high, value)))
 
 
-def of_squares(arms: Sequence[Squares]) -> dict[str, Component]:
+def from_mean_squares(arms: Sequence[ArmMeanSquares]) -> dict[str, ComponentDraws]:
     """Return the components that at least one arm has, averaged over the arms with each."""
     quantiles = {
         name: np.random.default_rng([STREAM, number, 2]).uniform(size=DRAWS)
@@ -89,12 +89,12 @@ def of_squares(arms: Sequence[Squares]) -> dict[str, Component]:
         for name, terms in _terms(arms, component).items():
             value += sum(term.value for term in terms)
             for term in terms if name in SHARED else [_joined(terms)]:
-                draws += term.drawn(quantiles[name])
-        components[component] = Component(max(0.0, value), np.maximum(0.0, draws))
+                draws += term.draw(quantiles[name])
+        components[component] = ComponentDraws(max(0.0, value), np.maximum(0.0, draws))
     return components
 
 
-def _terms(arms: Sequence[Squares], component: str) -> dict[str, list[MeanSquare]]:
+def _terms(arms: Sequence[ArmMeanSquares], component: str) -> dict[str, list[MeanSquare]]:
     """Return mean square -> its contributions to the component's mean over arms, one per arm."""
     having = [arm for arm in arms if component in arm.factors]
     total = sum(arm.weight for arm in having)
@@ -111,7 +111,7 @@ def _joined(terms: Sequence[MeanSquare]) -> MeanSquare:
     return MeanSquare(value, value**2 / spread if spread > 0 else sum(t.df for t in terms))
 
 
-def crossed(*arms: Floats) -> dict[str, Component]:
+def from_crossed_outcomes(*arms: Floats) -> dict[str, ComponentDraws]:
     """Return the components of outcomes of shape (seeds, users, repeats), one array per arm.
 
     With one repeat, `user` includes the component of repeats and `seed_user` the rest, so either
@@ -122,8 +122,8 @@ def crossed(*arms: Floats) -> dict[str, Component]:
         seeds, users, repeats = outcomes.shape
         if seeds < 2 or users < 2 or not repeats or not np.isfinite(outcomes).all():
             raise ValueError(f"two seeds and users at least, all finite, got {outcomes.shape}")
-    return of_squares(
-        [Squares(len(arm) - 1, mean_squares(arm), weights_of(*arm.shape)) for arm in arms]
+    return from_mean_squares(
+        [ArmMeanSquares(len(arm) - 1, mean_squares(arm), weights_of(*arm.shape)) for arm in arms]
     )
 
 
@@ -191,7 +191,7 @@ def _over_users(of_each: Floats, df: int) -> MeanSquare:
 
 def among_means(
     blocks: Sequence[Sequence[tuple[float, float, int]]], stream: int = 0
-) -> Component | None:
+) -> ComponentDraws | None:
     """Return the variance of the means of arms that differ in one factor, beyond noise of seeds.
 
     Each block holds arms that are equal in all other factors, as (mean, standard error over seeds,
@@ -209,9 +209,9 @@ def among_means(
     freedom = sum(seeds - 1 for _, _, seeds in arms)
     value = max(0.0, total / free - noise)
     if noise == 0:
-        return Component(value, np.full(DRAWS, value))
+        return ComponentDraws(value, np.full(DRAWS, value))
     grid = (np.arange(GRID) + 0.5) / GRID
     noncentrality = special.ncfdtrinc(free, freedom, grid, total / free / noise)
     beyond = np.maximum(0.0, np.nan_to_num(noncentrality, nan=0.0, posinf=0.0)) * noise / free
     levels = np.random.default_rng([STREAM, stream, 1]).uniform(size=DRAWS)
-    return Component(value, np.interp(levels, grid, beyond))
+    return ComponentDraws(value, np.interp(levels, grid, beyond))

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from harness.law.io import integrity
-from harness.law.io.identity import Identity
-from harness.law.io.table import FAULTS, NULL, Table
+from harness.law.io.identity import RunIdentity
+from harness.law.io.table import FAULTS, NULL, LogTable
 from harness.records import outcomes
 from harness.records.outcomes import LastEvaluation
 from harness.records.run_folder import RunFolder
@@ -23,7 +23,7 @@ WORDS = {
 """Kind of damage to a line -> its description."""
 
 
-def of_rows(table: Table, who: Identity) -> str | None:
+def row_damage(table: LogTable, who: RunIdentity) -> str | None:
     """Return the first damage to the rows of a finished run, as FILE:LINE: RULE; GIVEN, or None."""
     by_line = {line: kind for kind, lines in table.damage.items() for line in lines}
     if by_line:
@@ -42,7 +42,7 @@ def of_rows(table: Table, who: Identity) -> str | None:
     return _of_values(table)
 
 
-def _of_values(table: Table) -> str | None:
+def _of_values(table: LogTable) -> str | None:
     """Return an error for the first value that is neither a finite number nor null, or None."""
     for column, faults in table.faults.items():
         if len(places := np.flatnonzero(faults > NULL)):
@@ -52,7 +52,9 @@ def _of_values(table: Table) -> str | None:
     return None
 
 
-def of_outcomes(run: RunFolder, found: LastEvaluation, table: Table, column: str) -> str | None:
+def outcome_damage(
+    run: RunFolder, found: LastEvaluation, table: LogTable, column: str
+) -> str | None:
     """Return why outcomes.json does not belong to the run's last evaluation; None if it does.
 
     `column`: the reward column of the one level in `found`.

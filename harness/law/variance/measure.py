@@ -18,7 +18,7 @@ from harness.law.estimate.entropy_ledger import PARTS
 from harness.law.results import Floats, Interval
 from harness.law.variance import parts, runs, sizes
 from harness.law.variance.results import Arm, CriticalBatch, Variance
-from harness.law.variance.runs import Outcome
+from harness.law.variance.runs import RunAtLevel
 from harness.law.variance.sizes import Cost
 
 
@@ -28,7 +28,7 @@ def measure(paths: Sequence[Path], level: str, wanted: float) -> Variance:
     `wanted` is the half-width of the 95% interval to plan for.
     """
     outcomes, skipped = runs.read(paths, level)
-    by_arm: dict[str, list[Outcome]] = {}
+    by_arm: dict[str, list[RunAtLevel]] = {}
     for one in outcomes:
         by_arm.setdefault(json.dumps(one.axes, sort_keys=True, default=str), []).append(one)
     arms = list(by_arm.values())
@@ -40,12 +40,12 @@ def measure(paths: Sequence[Path], level: str, wanted: float) -> Variance:
     plans = []
     for target in (sizes.MEAN, sizes.DIFFERENCE) if cost and within.plannable else ():
         plan = sizes.cheapest(target, variances, wanted, cost) if cost else None
-        plans += [sizes.with_doubt(plan, draws)] if plan else []
+        plans += [sizes.with_upper_half_width(plan, draws)] if plan else []
     return Variance(
         level=level,
         arms=_arms(arms),
         reward=parts.parts_of({**within.parts, **among}, within.why),
-        listening=parts.of_listening(arms),
+        listening=parts.listening_parts(arms),
         cost=cost,
         is_cpu=is_cpu,
         wanted=wanted,
@@ -55,15 +55,15 @@ def measure(paths: Sequence[Path], level: str, wanted: float) -> Variance:
     )
 
 
-def _arms(arms: Sequence[Sequence[Outcome]]) -> tuple[Arm, ...]:
+def _arms(arms: Sequence[Sequence[RunAtLevel]]) -> tuple[Arm, ...]:
     axes = [arm[0].axes for arm in arms]
-    told = groups.telling(axes)
-    return tuple(_arm(arm, {key: arm[0].axes.get(key) for key in told}) for arm in arms)
+    known = groups.distinguishing_axes(axes)
+    return tuple(_arm(arm, {key: arm[0].axes.get(key) for key in known}) for arm in arms)
 
 
-def _arm(arm: Sequence[Outcome], key: Mapping[str, Any]) -> Arm:
+def _arm(arm: Sequence[RunAtLevel], key: Mapping[str, Any]) -> Arm:
     values = [one.columns["reward"] for one in arm]
-    pool = groups.pooled(values, 0)
+    pool = groups.mean_over_seeds(values, 0)
     heard = [one.columns["listening"] for one in arm if "listening" in one.columns]
     table = parts.outcome_table(arm)
     kept = arm[0].outcomes
@@ -82,30 +82,29 @@ def _arm(arm: Sequence[Outcome], key: Mapping[str, Any]) -> Arm:
     )
 
 
-def _cost(outcomes: Sequence[Outcome]) -> tuple[Cost | None, bool]:
+def _cost(outcomes: Sequence[RunAtLevel]) -> tuple[Cost | None, bool]:
     """Return the mean cost over runs, with median numbers of evaluations and levels, and whether it
     is CPU time.
     """
-    told = [(one, one.spent) for one in outcomes if one.spent and one.users and one.repeats]
+    known = [(one, one.cost) for one in outcomes if one.cost and one.users and one.repeats]
     held = [
-        spent.evaluations * one.levels * (one.users or 0) * (one.repeats or 0)
-        for one, spent in told
+        cost.evaluations * one.levels * (one.users or 0) * (one.repeats or 0) for one, cost in known
     ]
-    if not told or not sum(held):
+    if not known or not sum(held):
         return None, False
-    evaluations = int(np.median([spent.evaluations for _, spent in told]))
+    evaluations = int(np.median([cost.evaluations for _, cost in known]))
     return (
         Cost(
-            training=float(np.mean([spent.training for _, spent in told])),
-            conversation=sum(spent.evaluating for _, spent in told) / sum(held),
+            training=float(np.mean([cost.training for _, cost in known])),
+            conversation=sum(cost.evaluating for _, cost in known) / sum(held),
             evaluations=max(1, evaluations),
-            levels=int(np.median([one.levels for one, _ in told])),
+            levels=int(np.median([one.levels for one, _ in known])),
         ),
-        all(spent.is_cpu for _, spent in told),
+        all(cost.is_cpu for _, cost in known),
     )
 
 
-def critical_batch(arm: Sequence[Outcome]) -> CriticalBatch | None:
+def critical_batch(arm: Sequence[RunAtLevel]) -> CriticalBatch | None:
     """Return the critical batch by the ledgers of an arm; None if no run has one.
 
     For several runs the parts are means over seeds, and intervals come from the spread over seeds.

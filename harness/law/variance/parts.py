@@ -17,12 +17,12 @@ from harness.law.variance.components import (
     SEED,
     SEED_USER,
     USER,
-    Component,
+    ArmMeanSquares,
+    ComponentDraws,
     MeanSquare,
-    Squares,
 )
-from harness.law.variance.results import Part
-from harness.law.variance.runs import Outcome
+from harness.law.variance.results import VarianceComponent
+from harness.law.variance.runs import RunAtLevel
 
 LEVEL, SIMULATOR, SETTINGS = "level", "simulator", "settings"
 WITHIN_ARM = (SEED, USER, SEED_USER, REPEAT, REST)
@@ -42,13 +42,13 @@ OF_ALL = "not identifiable: listening is a number of all conversations together"
 class WithinArm:
     """Components within an arm, pooled over arms, and the reasons for missing ones."""
 
-    parts: Mapping[str, Component]
+    parts: Mapping[str, ComponentDraws]
     why: Mapping[str, str]
     plannable: bool = True
     conservative: bool = False
 
 
-def within_arms(arms: Sequence[Sequence[Outcome]]) -> WithinArm:
+def within_arms(arms: Sequence[Sequence[RunAtLevel]]) -> WithinArm:
     """Return the components from outcomes if arms have them, else those that columns identify.
 
     If some arms have outcomes of several repeats, only these arms are used.
@@ -59,10 +59,10 @@ def within_arms(arms: Sequence[Sequence[Outcome]]) -> WithinArm:
     repeated = [table for table in known if table.shape[2] > 1]
     inside = {} if repeated else {REPEAT: "user", REST: "seed x user"}
     why = {name: ONE_REPEAT.format(inside=place) for name, place in inside.items()}
-    return WithinArm(components.crossed(*(repeated or known)), why)
+    return WithinArm(components.from_crossed_outcomes(*(repeated or known)), why)
 
 
-def outcome_table(arm: Sequence[Outcome]) -> Floats | None:
+def outcome_table(arm: Sequence[RunAtLevel]) -> Floats | None:
     """Return outcomes of shape (seeds, users, repeats), without users that a run lost.
 
     None if a run has no outcomes, shapes differ, or too few seeds or users are left.
@@ -75,12 +75,12 @@ def outcome_table(arm: Sequence[Outcome]) -> Floats | None:
     return stacked[:, whole] if whole.sum() > 1 else None
 
 
-def _by_columns(arms: Sequence[Sequence[Outcome]]) -> WithinArm:
+def _by_columns(arms: Sequence[Sequence[RunAtLevel]]) -> WithinArm:
     """Return the components of runs without outcomes.json: seeds, users, repeats, no crossing."""
     several = [arm for arm in arms if len(arm) > 1]
     if not several:
         return WithinArm({}, dict.fromkeys(WITHIN_ARM, ONE_SEED), plannable=False)
-    pooled = components.of_squares([_of_columns(arm) for arm in several])
+    pooled = components.from_mean_squares([_of_columns(arm) for arm in several])
     why = dict.fromkeys((SEED_USER, REST), NO_OUTCOMES)
     for name in (USER, REPEAT):
         if name not in pooled:
@@ -88,12 +88,12 @@ def _by_columns(arms: Sequence[Sequence[Outcome]]) -> WithinArm:
     return WithinArm(pooled, why, plannable=USER in pooled, conservative=True)
 
 
-def _of_columns(arm: Sequence[Outcome]) -> Squares:
+def _of_columns(arm: Sequence[RunAtLevel]) -> ArmMeanSquares:
     spreads = {
         SEED: _over_seeds([one.columns["reward"] for one in arm]),
         **_of_users(arm, arm[0].users, arm[0].repeats),
     }
-    return Squares(len(arm) - 1, spreads, {name: {name: 1.0} for name in spreads})
+    return ArmMeanSquares(len(arm) - 1, spreads, {name: {name: 1.0} for name in spreads})
 
 
 def _over_seeds(values: Sequence[float]) -> MeanSquare:
@@ -102,7 +102,7 @@ def _over_seeds(values: Sequence[float]) -> MeanSquare:
 
 
 def _of_users(
-    arm: Sequence[Outcome], users: int | None, repeats: int | None
+    arm: Sequence[RunAtLevel], users: int | None, repeats: int | None
 ) -> dict[str, MeanSquare]:
     """Return the variances of users and repeats with the degrees of freedom of one evaluation,
     because all runs share the users.
@@ -121,7 +121,7 @@ def _of_users(
     return {USER: MeanSquare(float(np.mean(errors)) * users, users - 1.0)} if errors else {}
 
 
-def among_arms(arms: Sequence[Sequence[Outcome]], measure: str) -> dict[str, Component]:
+def among_arms(arms: Sequence[Sequence[RunAtLevel]], measure: str) -> dict[str, ComponentDraws]:
     """Return the components of level, simulator and settings, among arms that differ in one."""
     found = {}
     for number, name in enumerate(AMONG):
@@ -144,23 +144,25 @@ def _axis(key: str) -> str:
     return next(named, SETTINGS)
 
 
-def parts_of(known: Mapping[str, Component], why: Mapping[str, str]) -> tuple[Part, ...]:
+def parts_of(
+    known: Mapping[str, ComponentDraws], why: Mapping[str, str]
+) -> tuple[VarianceComponent, ...]:
     total = sum(part.value for part in known.values())
     drawn = sum((part.draws for part in known.values()), np.zeros(DRAWS))
     parts = []
     for name in (*WITHIN_ARM, *AMONG):
         part = known.get(name)
         if part is None:
-            parts.append(Part(name, None, None, why.get(name, NO_PAIR)))
+            parts.append(VarianceComponent(name, None, None, why.get(name, NO_PAIR)))
             continue
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = np.nan_to_num(part.draws / drawn)
         share = components.interval(part.value / total, shares) if total > 0 else None
-        parts.append(Part(name, part.interval(), share))
+        parts.append(VarianceComponent(name, part.interval(), share))
     return tuple(parts)
 
 
-def of_listening(arms: Sequence[Sequence[Outcome]]) -> tuple[Part, ...]:
+def listening_parts(arms: Sequence[Sequence[RunAtLevel]]) -> tuple[VarianceComponent, ...]:
     """Return the parts of the variance of listening, empty if it was not measured.
 
     Components within a run are not identifiable.
@@ -169,8 +171,8 @@ def of_listening(arms: Sequence[Sequence[Outcome]]) -> tuple[Part, ...]:
     if not any(heard):
         return ()
     several = [values for values in heard if len(values) > 1]
-    known = components.of_squares(
-        [Squares(len(v) - 1, {SEED: _over_seeds(v)}, {SEED: {SEED: 1.0}}) for v in several]
+    known = components.from_mean_squares(
+        [ArmMeanSquares(len(v) - 1, {SEED: _over_seeds(v)}, {SEED: {SEED: 1.0}}) for v in several]
     )
     why = dict.fromkeys((USER, SEED_USER, REPEAT, REST), OF_ALL)
     return parts_of({**known, **among_arms(arms, "listening")}, {SEED: ONE_SEED, **why})

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.law.result_parts import Skipped
+from harness.law.result_parts import SkippedPath
 from harness.law.results import Interval
-from harness.law.variance.sizes import Cost, Sizes
+from harness.law.variance.sizes import Cost, SizePlan
 
 REWARD_RANGE = 1.0
 """Width of the range of rewards. Larger half-widths are meaningless."""
 
 
 @dataclass(frozen=True)
-class Part:
+class VarianceComponent:
     """A variance component. Numbers are None if it is not identifiable; `why` has the reason."""
 
     name: str
@@ -64,13 +64,13 @@ class Variance:
 
     level: str
     arms: tuple[Arm, ...]
-    reward: tuple[Part, ...]
-    listening: tuple[Part, ...]
+    reward: tuple[VarianceComponent, ...]
+    listening: tuple[VarianceComponent, ...]
     cost: Cost | None
     is_cpu: bool
     wanted: float
-    plans: tuple[Sizes, ...]
+    plans: tuple[SizePlan, ...]
     conservative: bool
     """Whether, for lack of outcomes, the plans treat all variance between users as shared by the
     seeds, and all variance over seeds as that of the seeds themselves."""
-    skipped: tuple[Skipped, ...]
+    skipped: tuple[SkippedPath, ...]

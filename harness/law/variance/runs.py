@@ -20,12 +20,12 @@ from harness.law.estimate import entropy_ledger
 from harness.law.estimate.entropy_ledger import EntropyLedger
 from harness.law.estimate.yardsticks import PREFIX
 from harness.law.io import discover, identity, reading
-from harness.law.io.table import ReadError, Table
-from harness.law.result_parts import Skipped
+from harness.law.io.table import LogTable, ReadError
+from harness.law.result_parts import SkippedPath
 from harness.law.results import Floats
 from harness.law.settings import setting
-from harness.law.variance import damage, spent
-from harness.law.variance.spent import Spent
+from harness.law.variance import damage, run_cost
+from harness.law.variance.run_cost import RunCost
 from harness.records import outcomes
 from harness.records.outcomes import OWN
 from harness.records.run_folder import RunFolder
@@ -34,7 +34,7 @@ MEASURES = ("reward", "reward_se", "within_sd", "between_sd", "listening")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunAtLevel:
     """A counted run at the requested level."""
 
     run: str
@@ -49,7 +49,7 @@ class Outcome:
     repeats: int | None
     levels: int
     """The number of levels in an evaluation."""
-    spent: Spent | None
+    cost: RunCost | None
     ledger: EntropyLedger | None
     """None if the run kept none: eval.ledger=false, eval.ledger_draws=0 with a language model, or
     an older version."""
@@ -57,34 +57,34 @@ class Outcome:
     """Conversations per step."""
 
 
-def read(paths: Sequence[Path], level: str) -> tuple[list[Outcome], list[Skipped]]:
+def read(paths: Sequence[Path], level: str) -> tuple[list[RunAtLevel], list[SkippedPath]]:
     """Read the finished runs at or below `paths`, at `level` (OWN or a name).
 
     Null controls are left out, because they learn nothing. Of several runs with the same config and
     seed only the last is kept. The second list has the runs left out, with reasons.
     """
     discovered = discover.discover(paths)
-    counted: dict[str, Outcome] = {}
+    counted: dict[str, RunAtLevel] = {}
     skipped = list(discovered.skipped)
     for run in discovered.runs:
         outcome = _outcome(run.folder, run.run, level) if run.folder else _no_folder(run)
         if isinstance(outcome, str):
-            skipped.append(Skipped(run.run, outcome))
+            skipped.append(SkippedPath(run.run, outcome))
             continue
         key = json.dumps([outcome.axes, outcome.seed], sort_keys=True, default=str)
         if key in counted:
-            skipped.append(Skipped(counted[key].run, f"repeat of {outcome.run}"))
+            skipped.append(SkippedPath(counted[key].run, f"repeat of {outcome.run}"))
         counted[key] = outcome
     return list(counted.values()), skipped
 
 
-def _no_folder(found: discover.Found) -> str:
+def _no_folder(found: discover.DiscoveredRun) -> str:
     if found.problem is None:
         return "a log, which has no outcomes of single users: needs a run folder of harness"
     return found.problem.message.removeprefix(f"{found.run}: ")
 
 
-def _outcome(folder: Path, name: str, level: str) -> Outcome | str:
+def _outcome(folder: Path, name: str, level: str) -> RunAtLevel | str:
     """Read a run, or return why it is left out."""
     who = identity.read(folder)
     if who.config is None or who.seed is None:
@@ -99,7 +99,7 @@ def _outcome(folder: Path, name: str, level: str) -> Outcome | str:
         table = reading.read(run.metrics, ["step", *names, *entropy_ledger.COLUMNS])
     except ReadError as error:
         return error.problem.message
-    if damaged := damage.of_rows(table, who):
+    if damaged := damage.row_damage(table, who):
         return damaged
     columns = dict(_last(table, level))
     if "reward" not in columns:
@@ -110,16 +110,16 @@ def _outcome(folder: Path, name: str, level: str) -> Outcome | str:
         return f"damaged: {error}"
     config = who.full_config or {}
     met = set(setting(config, "eval", "levels") or ()) | {who.level}
-    return Outcome(
+    return RunAtLevel(
         run=name,
         seed=who.seed,
-        axes=groups.flat(dict(config)),
+        axes=groups.flatten_config(dict(config)),
         outcomes=held,
         columns=columns,
         users=_count(setting(config, "eval", "users")),
         repeats=_count(setting(config, "eval", "repeats")),
         levels=len(met),
-        spent=spent.read(run.events, _evaluated(table, level)),
+        cost=run_cost.read(run.events, _evaluated(table, level)),
         ledger=entropy_ledger.read(table.columns),
         conversations=_count(setting(config, "trainer", "conversations")),
     )
@@ -129,7 +129,7 @@ def _count(value: Any) -> int | None:
     return value if type(value) is int and value > 0 else None
 
 
-def _last(table: Table, level: str) -> Iterator[tuple[str, float]]:
+def _last(table: LogTable, level: str) -> Iterator[tuple[str, float]]:
     for measure in MEASURES:
         column = f"{PREFIX[level]}/{measure}"
         if column in table.names:
@@ -139,13 +139,13 @@ def _last(table: Table, level: str) -> Iterator[tuple[str, float]]:
                 yield measure, float(measured[-1])
 
 
-def _evaluated(table: Table, level: str) -> set[int]:
+def _evaluated(table: LogTable, level: str) -> set[int]:
     """Return the steps with an evaluation. All levels are evaluated at the same steps."""
     steps, rewards = table.columns["step"], table.columns[f"{PREFIX[level]}/reward"]
     return {int(step) for step in steps[np.isfinite(steps) & np.isfinite(rewards)]}
 
 
-def _outcomes(run: RunFolder, level: str, table: Table) -> Floats | None:
+def _outcomes(run: RunFolder, level: str, table: LogTable) -> Floats | None:
     """Read the outcomes at a level; None if there are none. Raise DataError for a damaged file."""
     if not run.outcomes.exists():
         return None
@@ -153,6 +153,6 @@ def _outcomes(run: RunFolder, level: str, table: Table) -> Floats | None:
     if level not in found.by_level:
         return None
     here = replace(found, by_level={level: found.by_level[level]})
-    if other := damage.of_outcomes(run, here, table, f"{PREFIX[level]}/reward"):
+    if other := damage.outcome_damage(run, here, table, f"{PREFIX[level]}/reward"):
         raise DataError(other)
     return np.array(found.by_level[level], dtype=float)

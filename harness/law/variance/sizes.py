@@ -38,7 +38,7 @@ class Cost:
     levels: int
     """Levels per evaluation."""
 
-    def of(self, seeds: Floats, users: Floats, repeats: float) -> Floats:
+    def arm_seconds(self, seeds: Floats, users: Floats, repeats: float) -> Floats:
         """Return the cost of an arm in seconds."""
         held = self.evaluations * self.levels * users * repeats
         total: Floats = seeds * (self.training + held * self.conversation)
@@ -46,7 +46,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Sizes:
+class SizePlan:
     """A plan with its half-width and cost."""
 
     target: str
@@ -93,25 +93,25 @@ def half_width(
 
 def cheapest(
     target: str, variances: Mapping[str, float], wanted: float, cost: Cost
-) -> Sizes | None:
+) -> SizePlan | None:
     """Return the plan with the lowest cost; None if no plan reaches the half-width `wanted`."""
     seeds = np.arange(2, MOST_SEEDS + 1, dtype=float)
-    best: Sizes | None = None
+    best: SizePlan | None = None
     for repeats in REPEATS:
         users = _fewest_users(target, variances, wanted, seeds, repeats)
         reached = np.isfinite(users)
         if not reached.any():
             continue
         n, m = seeds[reached], users[reached]
-        seconds = cost.of(n, m, repeats)
+        seconds = cost.arm_seconds(n, m, repeats)
         at = int(np.argmin(seconds))
         if best is None or seconds[at] < best.seconds:
             half = float(half_width(target, variances, n[at : at + 1], m[at : at + 1], repeats)[0])
-            best = Sizes(target, int(n[at]), int(m[at]), repeats, half, float(seconds[at]))
+            best = SizePlan(target, int(n[at]), int(m[at]), repeats, half, float(seconds[at]))
     return best
 
 
-def with_doubt(plan: Sizes, draws: Mapping[str, Floats]) -> Sizes:
+def with_upper_half_width(plan: SizePlan, draws: Mapping[str, Floats]) -> SizePlan:
     """Return the plan with `most` filled in. `draws`: component -> draws, all of equal number."""
     sizes = np.array([plan.seeds], float), np.array([plan.users], float)
     each = half_width(plan.target, draws, *sizes, plan.repeats)

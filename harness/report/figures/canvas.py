@@ -2,7 +2,7 @@
 
 Matplotlib is loaded by the first function here that draws, so that choosing what to draw does not
 wait for it. Only figure objects are used, no global plotting state; settings hold only inside
-`styled`. Text is drawn literally, never parsed as a formula.
+`use_style`. Text is drawn literally, never parsed as a formula.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from harness.report.figures import style
 from harness.report.figures.labels import LONGEST_GROUP as LONGEST_GROUP
 from harness.report.figures.labels import label as label
 from harness.report.figures.labels import labels as labels
-from harness.report.figures.labels import wrapped as wrapped
+from harness.report.figures.labels import wrap as wrap
 from harness.report.figures.palette import COLOURS as COLOURS
 from harness.report.figures.palette import GREY as GREY
 from harness.report.figures.palette import INK as INK
@@ -32,7 +32,7 @@ from harness.report.figures.pictures import caption as caption
 from harness.report.figures.pictures import image as image
 from harness.report.figures.ranges import Limits as Limits
 from harness.report.figures.ranges import limits as limits
-from harness.report.figures.style import styled as styled
+from harness.report.figures.style import use_style as use_style
 from harness.utils.safe_text import escape
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Title:
 
 
 @dataclass(frozen=True)
-class Grid:
+class PanelGrid:
     """A figure and the axes of each panel, from top to bottom."""
 
     figure: Figure
@@ -108,7 +108,7 @@ def _label_lines(words: str, width: int) -> str:
     if len(words) <= width:
         return words
     what, bracket, unit = words.partition(" (")
-    parts = [wrapped(what, width), *([wrapped(f"({unit}", width)] if bracket else [])]
+    parts = [wrap(what, width), *([wrap(f"({unit}", width)] if bracket else [])]
     return "\n".join(parts)
 
 
@@ -119,7 +119,7 @@ def grid(
     row_height: float,
     names: Sequence[str] = (),
     is_stacked: bool = False,
-) -> Grid:
+) -> PanelGrid:
     """Return a panel of `rows_each` axes per title, in as few blocks as the style's width allows.
 
     `row_height` is in inches on a screen. The figure grows to make room for headings, titles and
@@ -147,7 +147,7 @@ def grid(
         panel[0].set_title(title, color=INK)
     panels = tuple(taken[: len(titles)])
     beside = longest / now.characters_an_inch
-    return Grid(figure, panels, columns, (across - beside) / columns, row_height * now.height)
+    return PanelGrid(figure, panels, columns, (across - beside) / columns, row_height * now.height)
 
 
 def _above(
@@ -157,12 +157,12 @@ def _above(
     now = style.current()
     room = now.characters(width) - 6
     if now.has_headings:
-        above = wrapped(heading, int(across * now.characters_an_inch * 0.8))
-        return above, [wrapped(str(title), room) for title in titles]
+        above = wrap(heading, int(across * now.characters_an_inch * 0.8))
+        return above, [wrap(str(title), room) for title in titles]
     if len(titles) == 1:
         return "", [""]
     of = [title.of if isinstance(title, Title) else title for title in titles]
-    return "", [wrapped(name, room) for name in of]
+    return "", [wrap(name, room) for name in of]
 
 
 def _axes(
@@ -197,7 +197,7 @@ def series_entries(series: Iterable[tuple[str, int]], **look: Any) -> Legend:
     }
 
 
-def sized(points: float) -> float:
+def symbol_size(points: float) -> float:
     """Return the size of a symbol in the current style."""
     return points * style.current().marks
 
@@ -206,7 +206,7 @@ def legend(figure: Figure, entries: Legend) -> None:
     """Add one legend below all panels, in as many columns as fit."""
     now = style.current()
     room = now.characters(figure.get_figwidth())
-    words = [wrapped(entry, room - LEGEND_SYMBOL) for entry in entries]
+    words = [wrap(entry, room - LEGEND_SYMBOL) for entry in entries]
     columns = next(n for n in range(len(words), 0, -1) if n == 1 or _across(words, n) <= room)
     lines = max(sum(entry.count("\n") + 1 for entry in part) for part in _split(words, columns))
     figure.set_figheight(figure.get_figheight() + lines * now.line_height + 0.1)
@@ -227,7 +227,7 @@ def _split(words: Sequence[str], columns: int) -> list[Sequence[str]]:
     return [words[end - each - (n < longer) : end] for n, end in enumerate(ends)]
 
 
-def few_ticks(axes: Axes) -> None:
+def limit_ticks(axes: Axes) -> None:
     """Limit the ticks on the x axis to the number that fits."""
     axes.locator_params(axis="x", nbins=style.current().most_ticks)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from harness.law.results import Floats
 from harness.report.figures import canvas, ranges
-from harness.report.figures.canvas import Drawing, Grid, Limits
+from harness.report.figures.canvas import Drawing, Limits, PanelGrid
 from harness.report.figures.figure_specs import AxisNames
-from harness.report.figures.group_series import Pool, PoolPanel
-from harness.report.figures.medians import Middle, NullControls
-from harness.report.figures.run_series import Panel, Trace
+from harness.report.figures.group_series import GroupPanel, GroupTrace
+from harness.report.figures.medians import MedianBand, NullControls
+from harness.report.figures.run_series import RunPanel, Trace
 from harness.report.figures.series_pages import MEDIANS, group_legend, series_figure
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -34,7 +34,7 @@ SLICE, ALL_SLICES = 0.06, 0.4
 """Height of the interval of one of several onsets, and of all, as a share of the panel."""
 
 
-def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
+def draw(panels: Sequence[RunPanel], name: str, names: AxisNames) -> Drawing:
     """Draw one column per level, H above and R below."""
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
@@ -58,7 +58,7 @@ def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
             _reward(bottom, trace)
         for axes in pair:
             _onsets(axes, [trace for trace in panel.traces if trace.onset is not None])
-        dress(grid, position, shared, names)
+        set_limits_and_labels(grid, position, shared, names)
     canvas.legend(grid.figure, _entries(panels))
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
@@ -77,8 +77,8 @@ def frame(
     )
 
 
-def dress(
-    grid: Grid, position: int, shared: tuple[Limits, Limits, Limits], names: AxisNames
+def set_limits_and_labels(
+    grid: PanelGrid, position: int, shared: tuple[Limits, Limits, Limits], names: AxisNames
 ) -> None:
     """Set the limits and labels of a column."""
     (top, bottom), (steps, entropy, reward) = grid.panels[position], shared
@@ -112,7 +112,7 @@ def _reward(axes: Axes, trace: Trace) -> None:
 def _line(axes: Axes, trace: Trace, steps: Floats, values: Floats) -> None:
     axes.plot(
         steps, values, "-", marker=canvas.marker(trace.slot), color=canvas.colour(trace.slot),
-        lw=canvas.sized(1.2), ms=canvas.sized(2.6), mew=0, alpha=0.85,
+        lw=canvas.symbol_size(1.2), ms=canvas.symbol_size(2.6), mew=0, alpha=0.85,
     )  # fmt: skip
 
 
@@ -123,7 +123,9 @@ def _onsets(axes: Axes, traces: Sequence[Trace]) -> None:
     for place, trace in enumerate(traces):
         assert trace.onset is not None
         colour = canvas.colour(trace.slot)
-        axes.axvline(trace.onset.step, color=colour, ls=DASHES, lw=canvas.sized(1.3), zorder=1)
+        axes.axvline(
+            trace.onset.step, color=colour, ls=DASHES, lw=canvas.symbol_size(1.3), zorder=1
+        )
         top = 1 - place * height
         axes.axvspan(
             trace.onset.low, trace.onset.high, top - height, top, color=colour, alpha=alpha, lw=0,
@@ -131,7 +133,7 @@ def _onsets(axes: Axes, traces: Sequence[Trace]) -> None:
         )  # fmt: skip
 
 
-def _entries(panels: Sequence[Panel]) -> canvas.Legend:
+def _entries(panels: Sequence[RunPanel]) -> canvas.Legend:
     traces = [trace for panel in panels for trace in panel.traces]
     entries = canvas.series_entries(((trace.legend, trace.slot) for trace in traces), ms=4)
     if any(trace.onset is not None for trace in traces):
@@ -140,11 +142,11 @@ def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     return entries | _background(panels, any(trace.held_out is not None for trace in traces))
 
 
-def _background(panels: Sequence[Panel | PoolPanel], held_out: bool) -> canvas.Legend:
+def _background(panels: Sequence[RunPanel | GroupPanel], held_out: bool) -> canvas.Legend:
     """Return the entries for held-out users, the batch and the null controls, if drawn."""
     entries: canvas.Legend = {}
     if held_out:
-        entries[HELD_OUT] = canvas.line(color=canvas.INK, marker="o", ms=canvas.sized(4))
+        entries[HELD_OUT] = canvas.line(color=canvas.INK, marker="o", ms=canvas.symbol_size(4))
         entries[BATCH] = canvas.line(color=canvas.INK, **PALE)
     nulls = [panel.null_controls.runs for panel in panels if panel.null_controls is not None]
     if nulls:
@@ -153,7 +155,7 @@ def _background(panels: Sequence[Panel | PoolPanel], held_out: bool) -> canvas.L
     return entries
 
 
-def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+def _rows(panels: Sequence[RunPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for trace in panel.traces:
             same = {"level": panel.level, "run": trace.run}
@@ -178,7 +180,7 @@ def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
                 yield {**same, "step": step, "reward": r}
 
 
-def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
+def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Drawing:
     """Draw H and R of groups against the step, with a tick at the top for each run's onset."""
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
     grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 2, ROW_HEIGHT)
@@ -200,7 +202,7 @@ def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Dra
                 bottom.plot(
                     pool.reward.at, pool.reward.median, color=canvas.colour(pool.slot), **PALE
                 )
-        dress(grid, position, shared, names)
+        set_limits_and_labels(grid, position, shared, names)
     entries = group_legend(panels, marked=False)
     if any(pool.onsets for pool in pools):
         entries["onset of one run"] = canvas.line(color=canvas.INK, marker="|", ls="", ms=8)
@@ -209,21 +211,21 @@ def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Dra
     return Drawing(name, grid.figure, GROUP_COLUMNS, tuple(_group_rows(panels)))
 
 
-def _group(axes: Axes, pool: Pool, values: Middle) -> None:
+def _group(axes: Axes, pool: GroupTrace, values: MedianBand) -> None:
     colour = canvas.colour(pool.slot)
     axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
     axes.plot(values.at, values.median, ls=canvas.dashes(pool.slot), color=colour)
     _group_onsets(axes, pool)
 
 
-def _group_onsets(axes: Axes, pool: Pool) -> None:
+def _group_onsets(axes: Axes, pool: GroupTrace) -> None:
     """Draw all ticks as one artist: a thousand separate lines take seconds to lay out."""
     at_the_top = axes.get_xaxis_transform()
     colour = canvas.colour(pool.slot)
     axes.vlines(pool.onsets, 0.93, 1.0, transform=at_the_top, color=colour, lw=1.2)
 
 
-def _group_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
+def _group_rows(panels: Sequence[GroupPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for pool in panel.pools:
             same = {"level": panel.level, "group": pool.legend}

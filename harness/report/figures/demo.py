@@ -36,7 +36,7 @@ WINDOW = 5
 
 
 @dataclass(frozen=True)
-class Panel:
+class DemoPanel:
     """A run of the demo."""
 
     title: str
@@ -51,12 +51,12 @@ class Panel:
     onset: Onset | None
 
 
-def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[Panel]:
+def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[DemoPanel]:
     """Return a panel per run that has rows. `runs`: path of a run -> its title and its cause."""
     results = {run.run: run for run in analysis.runs}
     shown = [(path, words) for path, words in runs.items() if path in analysis.series]
     return [
-        Panel(
+        DemoPanel(
             title=title,
             because=because,
             steps=analysis.series[path].course_steps,
@@ -69,8 +69,8 @@ def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[Pane
     ]
 
 
-def draw(shown: Sequence[Panel]) -> Drawing:
-    """Draw one column per run, H above R, all on the same scales. Call it inside `styled`."""
+def draw(shown: Sequence[DemoPanel]) -> Drawing:
+    """Draw one column per run, H above R, all on the same scales. Call it inside `use_style`."""
     from harness.report.figures.matplotlib_loader import FigureCanvasAgg
     from harness.report.figures.notebook_figure import NotebookFigure
 
@@ -96,7 +96,7 @@ def draw(shown: Sequence[Panel]) -> Drawing:
     return Drawing(NAME, figure, COLUMNS, tuple(_rows(shown)))
 
 
-def _entropy(axes: Axes, panel: Panel) -> None:
+def _entropy(axes: Axes, panel: DemoPanel) -> None:
     axes.plot(panel.steps, panel.entropy, "-", color=H_COLOUR, lw=0.7, alpha=0.35)
     axes.plot(panel.steps, _smooth(panel.entropy), "-", color=H_COLOUR, lw=1.6)
     axes.set_ylim(0, MOST_ENTROPY * 1.04)
@@ -110,7 +110,7 @@ def _smooth(values: Floats) -> Floats:
     return medians
 
 
-def _reward(axes: Axes, panel: Panel) -> None:
+def _reward(axes: Axes, panel: DemoPanel) -> None:
     axes.plot(panel.reward_steps, panel.reward, "-", color=R_COLOUR, marker="o", ms=2.6, lw=1.2)
     axes.set_ylim(0, 1)
 
@@ -122,9 +122,9 @@ def _onset(axes: Axes, onset: Onset | None) -> None:
     axes.axvline(onset.step, color=ONSET_COLOUR, ls=(0, (4, 2)), lw=1.5, zorder=1)
 
 
-def _title(axes: Axes, panel: Panel) -> None:
+def _title(axes: Axes, panel: DemoPanel) -> None:
     """Write the name, the cause and the onset above the panel."""
-    lines = canvas.wrapped(panel.because, TITLE_CHARACTERS).split("\n")[:BECAUSE_LINES]
+    lines = canvas.wrap(panel.because, TITLE_CHARACTERS).split("\n")[:BECAUSE_LINES]
     because = "\n".join([*lines, *[""] * (BECAUSE_LINES - len(lines))])
     axes.set_title(f"{because}\n", fontsize=TEXT, color=canvas.INK, pad=8, linespacing=LINE)
     axes.annotate(
@@ -142,10 +142,10 @@ def _begins(onset: Onset | None) -> str:
     """Return the onset without its kind, which the panel's name states."""
     if onset is None:
         return "no onset"
-    return f"from step {onset.step:.0f} {wording.steps(onset.low, onset.high)}"
+    return f"from step {onset.step:.0f} {wording.step_interval(onset.low, onset.high)}"
 
 
-def _entries(shown: Sequence[Panel]) -> canvas.Legend:
+def _entries(shown: Sequence[DemoPanel]) -> canvas.Legend:
     entries: canvas.Legend = {
         "entropy H of each batch, with its running median": canvas.line(color=H_COLOUR),
         "reward R of held-out users": canvas.line(color=R_COLOUR, marker="o", ms=3),
@@ -156,7 +156,7 @@ def _entries(shown: Sequence[Panel]) -> canvas.Legend:
     return entries
 
 
-def _rows(shown: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+def _rows(shown: Sequence[DemoPanel]) -> Iterator[dict[str, Any]]:
     for panel in shown:
         same = {"run": panel.title}
         for step, h in zip(panel.steps, panel.entropy, strict=True):

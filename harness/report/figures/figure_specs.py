@@ -12,8 +12,8 @@ from typing import Generic, TypeVar
 
 from harness.law.group_results import Analysis
 from harness.report.figures.canvas import Drawing
-from harness.report.figures.group_series import PoolPanel
-from harness.report.figures.run_series import STEP, Panel
+from harness.report.figures.group_series import GroupPanel
+from harness.report.figures.run_series import STEP, RunPanel
 
 Numbers = TypeVar("Numbers")
 
@@ -30,7 +30,7 @@ class AxisNames:
 
 
 @dataclass(frozen=True)
-class Measured:
+class PageMeasurement:
     """What the runs of a page have in common."""
 
     policy: str | None
@@ -46,7 +46,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Unread:
+class UnreadRun:
     """A run that could not be read, and why."""
 
     run: str
@@ -63,10 +63,10 @@ class Page:
 
     suffix: str
     """The end of the figure's name: `_2` for the second page, empty for an only page."""
-    measured: Measured = Measured(None, None)
-    panels: tuple[Panel, ...] = ()
-    pools: tuple[PoolPanel, ...] = ()
-    unread: tuple[Unread, ...] = ()
+    measured: PageMeasurement = PageMeasurement(None, None)
+    panels: tuple[RunPanel, ...] = ()
+    pools: tuple[GroupPanel, ...] = ()
+    unread: tuple[UnreadRun, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from harness.law.group_results import Analysis, GroupResult, SeedNumbers
 from harness.report.figures import canvas, ranges, seed_rows
 from harness.report.figures.canvas import Drawing, Title, label
 from harness.report.figures.figure_specs import FigureSpec, Subject
-from harness.report.figures.ranges import Least
+from harness.report.figures.ranges import MinimumRange
 from harness.report.figures.seed_rows import Dot
 from harness.report.figures.style import rows_height
 from harness.report.text import wording
@@ -26,10 +26,10 @@ PANELS = ("a", "ceiling", "gain", "fall", "onset")
 UNITS = {"a": "a (reward per unit of exp H)", "fall": "nats", "onset": "share of the run"}
 """Quantity -> unit on its axis; the others are rewards."""
 LEAST = {
-    "a": Least(ranges.SLOPE_SHARE),
-    "ceiling": Least(ranges.REWARD_SHARE),
-    "gain": Least(ranges.REWARD_SHARE),
-    "fall": Least(ranges.FALL_NATS),
+    "a": MinimumRange(ranges.SLOPE_SHARE),
+    "ceiling": MinimumRange(ranges.REWARD_SHARE),
+    "gain": MinimumRange(ranges.REWARD_SHARE),
+    "fall": MinimumRange(ranges.FALL_NATS),
 }
 """Quantity -> least range of its axis. Groups contain only our runs, whose reward is in 0 to 1."""
 ROW, AROUND = 0.42, 0.5
@@ -166,7 +166,7 @@ def _panel(axes: Axes, lines: Sequence[_Line], quantity: str, slots: dict[int | 
         xlim=(-0.03, 1.03) if whole_run else seed_rows.limits(values, ends, LEAST[quantity]),
         ylim=(len(lines) - 0.4, -0.6),
     )
-    canvas.few_ticks(axes)
+    canvas.limit_ticks(axes)
     if not values:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
         axes.set_xticks([])
@@ -188,18 +188,18 @@ def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> canvas.Leg
     several = "one run" if None in slots else "one seed"
     entries: canvas.Legend = {
         several if one_colour else f"seed {seed}": canvas.line(
-            color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=canvas.sized(5)
+            color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=canvas.symbol_size(5)
         )
         for seed, slot in slots.items()
     }
     if any(mark.censored for line in lines for mark in line.marks):
         entries["no onset: counted as the end of the run"] = canvas.line(
-            color=canvas.INK, marker=">", mfc="none", ls="", ms=canvas.sized(5)
+            color=canvas.INK, marker=">", mfc="none", ls="", ms=canvas.symbol_size(5)
         )
     if any(len(line.marks) >= seed_rows.FEWEST for line in lines):
         mean = "mean over seeds (weighted for a and ceiling), 95% interval"
         mean += "; no interval where seeds are unknown" if None in slots else ""
-        entries[mean] = canvas.line(color=canvas.INK, marker="D", ms=canvas.sized(5))
+        entries[mean] = canvas.line(color=canvas.INK, marker="D", ms=canvas.symbol_size(5))
     return entries
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from harness.law.group_results import Analysis
 from harness.law.results import Floats, Interval, RunResult
 from harness.report.figures import medians, run_series
-from harness.report.figures.medians import HIGH, LOW, Middle, NullControls
-from harness.report.figures.run_series import STEPS, Clock
+from harness.report.figures.medians import HIGH, LOW, MedianBand, NullControls
+from harness.report.figures.run_series import STEPS, TimeAxis
 from harness.report.text import findings, naming
-from harness.report.text.findings import Law
+from harness.report.text.findings import FittedLaw
 
 FEWEST_IN_A_BIN, FEWEST_BINS = 10, 8
 """Mean number of points in a bin of H (medians of fewer points fluctuate), and the fewest bins."""
@@ -22,24 +22,24 @@ MOST_GROUPS = 7
 
 
 @dataclass(frozen=True)
-class Pool:
+class GroupTrace:
     """The runs of a group."""
 
     legend: str
     slot: int
     runs: tuple[str, ...]
-    course: Middle
+    course: MedianBand
     """H against the middle of each time bin (unit of the clock), even where R was not measured."""
-    entropy: Middle
+    entropy: MedianBand
     """H in the bins of `reward`."""
-    reward: Middle
-    curve: Middle | None
+    reward: MedianBand
+    curve: MedianBand | None
     """The judged laws of the runs whose a is identified; None if there are none."""
     identified: int
     """The number of those runs."""
-    residual_by_step: Middle | None
+    residual_by_step: MedianBand | None
     """R minus each run's own law in time bins; None if no law was fitted."""
-    residual_by_entropy: Middle | None
+    residual_by_entropy: MedianBand | None
     """The same in bins of H."""
     ceiling: Interval | None
     """Median and quantiles over the runs whose ceiling is identified."""
@@ -48,33 +48,33 @@ class Pool:
     """True if the law of any run was judged only on the part before its onset."""
     onsets: tuple[float, ...]
     """The onsets of the runs that have one."""
-    held_out: Middle | None = None
+    held_out: MedianBand | None = None
     """The reward on held-out users, if R is another column and both were logged."""
 
 
 @dataclass(frozen=True)
-class PoolPanel:
+class GroupPanel:
     """A level: its groups and the findings."""
 
     level: str
     law_finding: str
     onset_finding: str
-    pools: tuple[Pool, ...]
+    pools: tuple[GroupTrace, ...]
     null_controls: NullControls | None = None
 
 
 def panels(
-    analysis: Analysis, runs: Sequence[RunResult], clock: Clock = STEPS
-) -> tuple[PoolPanel, ...]:
+    analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis = STEPS
+) -> tuple[GroupPanel, ...]:
     """Return a panel per level, with a pool for each group of runs that differ only in the seed.
 
     Runs excluded from means are omitted, and so is a level that has no other runs.
     """
     drawn = [run for run in runs if run.run in analysis.series]
-    filled: list[PoolPanel] = []
+    filled: list[GroupPanel] = []
     slots: dict[str, int] = {}
     for level, members in naming.by_level(analysis, drawn).items():
-        finished = analysis.counted(members)
+        finished = analysis.runs_in_means(members)
         if not finished:
             continue
         groups = _groups(analysis, finished)
@@ -83,7 +83,7 @@ def panels(
             for legend, group in groups.items()
         ]
         filled.append(
-            PoolPanel(
+            GroupPanel(
                 level,
                 findings.law_finding(analysis, members),
                 findings.onset_finding(analysis, members),
@@ -109,8 +109,8 @@ def _groups(analysis: Analysis, members: Sequence[RunResult]) -> dict[str, list[
 
 
 def _pool(
-    analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult], clock: Clock
-) -> Pool:
+    analysis: Analysis, legend: str, slot: int, runs: Sequence[RunResult], clock: TimeAxis
+) -> GroupTrace:
     series = [clock.series(analysis.series[run.run]) for run in runs]
     laws = [findings.law(run) for run in runs]
     edges = medians.bins([s.course_steps for s in series])
@@ -120,23 +120,23 @@ def _pool(
     curves = _identified_curves(laws, grid)
     ceilings = [law.ceiling.value for law in laws if law.ceiling and law.ceiling_identified]
     onsets = [clock.onset(run.run, run.onset) for run in runs]
-    return Pool(
+    return GroupTrace(
         legend,
         slot,
         tuple(run.run for run in runs),
-        medians.over_runs(
+        medians.medians_over_runs(
             [s.course_steps for s in series], [s.course_entropy for s in series], edges
         ),
-        medians.over_runs(steps, [s.entropy for s in series], edges),
-        medians.over_runs(steps, [s.reward for s in series], edges),
-        medians.middle(grid, curves) if len(curves) else None,
+        medians.medians_over_runs(steps, [s.entropy for s in series], edges),
+        medians.medians_over_runs(steps, [s.reward for s in series], edges),
+        medians.median_band(grid, curves) if len(curves) else None,
         len(curves),
         *_residuals(analysis, runs, clock, edges),
         _spread(ceilings),
         len(ceilings),
         any(law.until is not None for law in laws),
         tuple(sorted(onset.step for onset in onsets if onset is not None)),
-        medians.over_runs(
+        medians.medians_over_runs(
             [s.held_out_steps for s in held_out], [s.held_out_reward for s in held_out], edges
         )
         if held_out
@@ -144,7 +144,7 @@ def _pool(
     )
 
 
-def _identified_curves(laws: Sequence[Law], entropy: Floats) -> Floats:
+def _identified_curves(laws: Sequence[FittedLaw], entropy: Floats) -> Floats:
     """Return R on the grid `entropy` by each identified law. Shape (identified runs, points)."""
     x = np.exp(entropy)
     return np.array(
@@ -157,8 +157,8 @@ def _identified_curves(laws: Sequence[Law], entropy: Floats) -> Floats:
 
 
 def _residuals(
-    analysis: Analysis, runs: Sequence[RunResult], clock: Clock, edges: Floats
-) -> tuple[Middle | None, Middle | None]:
+    analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis, edges: Floats
+) -> tuple[MedianBand | None, MedianBand | None]:
     """Return residuals by step, in bins between `edges`, and by H, in bins of several points."""
     series = [analysis.series[run.run] for run in runs]
     left = [run_series.residuals(one, run) for one, run in zip(series, runs, strict=True)]
@@ -169,8 +169,8 @@ def _residuals(
     entropy = [s.entropy for s, _ in fitted]
     points = sum(map(len, values)) // FEWEST_IN_A_BIN
     levels = medians.bins(entropy, min(max(points, FEWEST_BINS), medians.STEP_BINS))
-    by_step = medians.over_runs([s.steps for s, _ in fitted], values, edges)
-    return by_step, medians.over_runs(entropy, values, levels)
+    by_step = medians.medians_over_runs([s.steps for s, _ in fitted], values, edges)
+    return by_step, medians.medians_over_runs(entropy, values, levels)
 
 
 def _spread(values: Sequence[float]) -> Interval | None:

@@ -26,7 +26,7 @@ TIE = "\u00a0"
 
 def label(value: object, most: int = LONGEST_NAME) -> str:
     """Return `value` on one line of at most `most` characters, all of which the font can draw."""
-    font = drawable()
+    font = drawable_characters()
     text = escape(str(value))
     return shorten_middle("".join(c if ord(c) in font else escape_char(c) for c in text), most)
 
@@ -57,7 +57,7 @@ def _shared(names: Sequence[str]) -> int:
     return sum(1 for _ in itertools.takewhile(bool, alike))
 
 
-def wrapped(sentence: str, width: int) -> str:
+def wrap(sentence: str, width: int) -> str:
     """Wrap our own sentence at `width` characters; `[a, b]` and `in 3` are not broken."""
     kept = re.sub(r"\[[^][ ]+ [^][ ]+\]|\b(in|of|all|step) \d+", _tied, sentence)
     lines = textwrap.wrap(kept, width, break_on_hyphens=False)
@@ -69,7 +69,7 @@ def _tied(match: re.Match[str]) -> str:
 
 
 @functools.cache
-def drawable() -> frozenset[int]:
+def drawable_characters() -> frozenset[int]:
     """Return the code points that the font has."""
     from harness.report.figures.matplotlib_loader import FT2Font, font_manager
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from harness.report.figures import canvas, law_frame, law_groups
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import AxisNames
-from harness.report.figures.law_frame import HEADING, ROW_HEIGHT, Frame, draw_ceiling
-from harness.report.figures.run_series import Curve, Panel, Trace
+from harness.report.figures.law_frame import HEADING, ROW_HEIGHT, LawFrame, draw_ceiling
+from harness.report.figures.run_series import LawCurve, RunPanel, Trace
 from harness.report.figures.series_pages import series_figure
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -24,12 +24,12 @@ PALE = 0.25
 """Opacity of points after the onset, which the law was not judged on."""
 
 
-def draw(panels: Sequence[Panel], name: str, axes: AxisNames) -> Drawing:
+def draw(panels: Sequence[RunPanel], name: str, axes: AxisNames) -> Drawing:
     """Draw one panel per level."""
     titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 1, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]
-    shared = law_frame.of_runs(traces, axes.reward_range)
+    shared = law_frame.frame_of_runs(traces, axes.reward_range)
     off = False
     for position, (panel, (one,)) in enumerate(zip(panels, grid.panels, strict=True)):
         for place, trace in enumerate(panel.traces):
@@ -38,12 +38,12 @@ def draw(panels: Sequence[Panel], name: str, axes: AxisNames) -> Drawing:
                 slot = trace.slot if trace.ceiling_identified else None
                 at = shared.place((place + 1) / (len(panel.traces) + 1))
                 off |= draw_ceiling(one, at, trace.ceiling, slot, shared)
-        law_frame.dress(grid, position, shared, axes)
+        law_frame.set_limits_and_labels(grid, position, shared, axes)
     canvas.legend(grid.figure, {**_entries(panels), **(law_frame.off_the_scale() if off else {})})
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
-def _trace(axes: Axes, trace: Trace, shared: Frame) -> None:
+def _trace(axes: Axes, trace: Trace, shared: LawFrame) -> None:
     colour, points = canvas.colour(trace.slot), trace.points
     after, unjudged = trace.after_onset, trace.unjudged
     for chosen, face, alpha in (
@@ -59,7 +59,7 @@ def _trace(axes: Axes, trace: Trace, shared: Frame) -> None:
         _curve(axes, trace.curve, colour, shared)
 
 
-def _curve(axes: Axes, curve: Curve, colour: str, shared: Frame) -> None:
+def _curve(axes: Axes, curve: LawCurve, colour: str, shared: LawFrame) -> None:
     shown = curve.entropy >= shared.left
     entropy, low, high = curve.entropy[shown], curve.low[shown], curve.high[shown]
     style, shade = ("-", 0.18) if curve.identified else (GUESS, 0.07)
@@ -69,17 +69,17 @@ def _curve(axes: Axes, curve: Curve, colour: str, shared: Frame) -> None:
     axes.plot(entropy, curve.reward[shown], ls=style, color=ink, zorder=3)
 
 
-def _entries(panels: Sequence[Panel]) -> canvas.Legend:
+def _entries(panels: Sequence[RunPanel]) -> canvas.Legend:
     traces = [trace for panel in panels for trace in panel.traces]
     names = ((trace.legend, trace.slot) for trace in traces)
-    entries = canvas.series_entries(names, ls="", ms=canvas.sized(5))
+    entries = canvas.series_entries(names, ls="", ms=canvas.symbol_size(5))
     ink = canvas.INK
     hollow: dict[str, Any] = {
         "color": ink,
         "marker": "o",
         "mfc": "none",
         "ls": "",
-        "ms": canvas.sized(5),
+        "ms": canvas.symbol_size(5),
     }
     if any((trace.after_onset & ~trace.unjudged).any() for trace in traces):
         entries["after the onset"] = canvas.line(**hollow)
@@ -96,16 +96,16 @@ def _entries(panels: Sequence[Panel]) -> canvas.Legend:
     ceilings = {trace.ceiling_identified for trace in traces if trace.ceiling is not None}
     if True in ceilings:
         entries["ceiling b - a, 95% interval"] = canvas.line(
-            color=ink, marker="D", ms=canvas.sized(5)
+            color=ink, marker="D", ms=canvas.symbol_size(5)
         )
     if False in ceilings:
         entries["ceiling not identified"] = canvas.line(
-            color=canvas.GREY, marker="D", mfc="white", ms=canvas.sized(5)
+            color=canvas.GREY, marker="D", mfc="white", ms=canvas.symbol_size(5)
         )
     return entries
 
 
-def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+def _rows(panels: Sequence[RunPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for trace in panel.traces:
             same = {"level": panel.level, "run": trace.run}

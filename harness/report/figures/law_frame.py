@@ -13,11 +13,11 @@ import numpy as np
 
 from harness.law.results import Floats, Interval
 from harness.report.figures import canvas, ranges
-from harness.report.figures.canvas import Grid
+from harness.report.figures.canvas import PanelGrid
 from harness.report.figures.figure_specs import AxisNames
-from harness.report.figures.group_series import Pool
+from harness.report.figures.group_series import GroupTrace
 from harness.report.figures.palette import open_arrow
-from harness.report.figures.ranges import Least
+from harness.report.figures.ranges import MinimumRange
 from harness.report.figures.run_series import Trace
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -34,7 +34,7 @@ OFF_THE_SCALE = "ceiling or interval off the scale"
 
 
 @dataclass(frozen=True)
-class Frame:
+class LawFrame:
     """The limits that all panels share."""
 
     left: float
@@ -53,7 +53,7 @@ class Frame:
         return self.left - self.strip * (1 - share)
 
 
-def of_runs(traces: Sequence[Trace], reward_range: float | None) -> Frame:
+def frame_of_runs(traces: Sequence[Trace], reward_range: float | None) -> LawFrame:
     """Return the frame for single runs."""
     ceilings = [(t.ceiling, t.ceiling_identified) for t in traces if t.ceiling is not None]
     return _frame(
@@ -65,7 +65,7 @@ def of_runs(traces: Sequence[Trace], reward_range: float | None) -> Frame:
     )
 
 
-def of_pools(pools: Sequence[Pool], reward_range: float | None) -> Frame:
+def frame_of_groups(pools: Sequence[GroupTrace], reward_range: float | None) -> LawFrame:
     """Return the frame for medians over runs, with the ceilings of identified laws."""
     return _frame(
         [pool.entropy.median for pool in pools],
@@ -82,14 +82,14 @@ def _frame(
     ceilings: Sequence[Interval],
     unsure: Sequence[float],
     reward_range: float | None,
-) -> Frame:
+) -> LawFrame:
     """Return limits around all points, from H = 0 unless the data are far from it.
 
     An identified ceiling extends the axis to its interval, by at most REACH times the range of the
     points (or the axis' least range). One that is `unsure` extends it to its value if that is no
     further.
     """
-    lowest, highest = canvas.limits(entropy, 0.03, least=Least(ranges.H_NATS, 0.0))
+    lowest, highest = canvas.limits(entropy, 0.03, least=MinimumRange(ranges.H_NATS, 0.0))
     points, least = ranges.finite(reward), ranges.reward(reward, reward_range)
     ends = np.array([end for one in ceilings for end in (one.low, one.value, one.high)])
     guesses = np.array(unsure)
@@ -99,10 +99,12 @@ def _frame(
         ends = np.clip(ends, *furthest)
         guesses = guesses[(furthest[0] <= guesses) & (guesses <= furthest[1])]
     low, high = canvas.limits([points, ends, guesses], least=least)
-    return Frame(0.0 if lowest <= 0.6 * highest else lowest, highest, low, high)
+    return LawFrame(0.0 if lowest <= 0.6 * highest else lowest, highest, low, high)
 
 
-def dress(grid: Grid, position: int, shared: Frame, names: AxisNames) -> None:
+def set_limits_and_labels(
+    grid: PanelGrid, position: int, shared: LawFrame, names: AxisNames
+) -> None:
     """Draw limits, labels, and the strip for ceilings at the left edge."""
     (axes,), leftmost = grid.panels[position], grid.leftmost(position)
     axes.set_xlim(shared.left - shared.strip, shared.right)
@@ -116,12 +118,12 @@ def dress(grid: Grid, position: int, shared: Frame, names: AxisNames) -> None:
         grid.label_y(axes, names.reward)
 
 
-def hides_all(low: Floats, high: Floats, shared: Frame) -> bool:
+def hides_all(low: Floats, high: Floats, shared: LawFrame) -> bool:
     """Return whether a band covers the panel over most of its width, and so says nothing."""
     return bool(np.mean((low <= shared.low) & (high >= shared.high)) > 0.5)
 
 
-def beyond(ceiling: Interval, shared: Frame) -> Iterator[tuple[float, str]]:
+def edges_exceeded(ceiling: Interval, shared: LawFrame) -> Iterator[tuple[float, str]]:
     """Yield each edge that the ceiling or its interval exceeds, and the direction of its arrow."""
     if min(ceiling.low, ceiling.value) < shared.low:
         yield shared.low, "v"
@@ -129,25 +131,27 @@ def beyond(ceiling: Interval, shared: Frame) -> Iterator[tuple[float, str]]:
         yield shared.high, "^"
 
 
-def draw_ceiling(axes: Axes, at: float, ceiling: Interval, slot: int | None, shared: Frame) -> bool:
+def draw_ceiling(
+    axes: Axes, at: float, ceiling: Interval, slot: int | None, shared: LawFrame
+) -> bool:
     """Draw a ceiling with its interval at H = `at`; grey and hollow if not identified (no slot).
 
     A part off the scale is replaced by an open arrow at the edge. Returns whether there is any.
     """
     colour = canvas.GREY if slot is None else canvas.colour(slot)
     low, high = np.clip([ceiling.low, ceiling.high], shared.low, shared.high)
-    axes.plot([at, at], [low, high], "-", color=colour, lw=canvas.sized(1.4), zorder=4)
-    arrows = list(beyond(ceiling, shared))
+    axes.plot([at, at], [low, high], "-", color=colour, lw=canvas.symbol_size(1.4), zorder=4)
+    arrows = list(edges_exceeded(ceiling, shared))
     for edge, head in arrows:
-        axes.plot([at], [edge], **open_arrow(head, colour, canvas.sized(7)))
+        axes.plot([at], [edge], **open_arrow(head, colour, canvas.symbol_size(7)))
     if shared.low <= ceiling.value <= shared.high:
         axes.plot(
             [at], [ceiling.value], "D", color=colour, mfc="white" if slot is None else colour,
-            ms=canvas.sized(5), zorder=5,
+            ms=canvas.symbol_size(5), zorder=5,
         )  # fmt: skip
     return bool(arrows)
 
 
 def off_the_scale() -> canvas.Legend:
     """Return the legend's entry for an open arrow."""
-    return {OFF_THE_SCALE: canvas.line(**open_arrow("^", canvas.INK, canvas.sized(7)))}
+    return {OFF_THE_SCALE: canvas.line(**open_arrow("^", canvas.INK, canvas.symbol_size(7)))}

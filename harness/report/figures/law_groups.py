@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from harness.report.figures import canvas, law_frame
 from harness.report.figures.canvas import Drawing
 from harness.report.figures.figure_specs import AxisNames
-from harness.report.figures.group_series import Pool, PoolPanel
-from harness.report.figures.law_frame import HEADING, ROW_HEIGHT, Frame, draw_ceiling
+from harness.report.figures.group_series import GroupPanel, GroupTrace
+from harness.report.figures.law_frame import HEADING, ROW_HEIGHT, LawFrame, draw_ceiling
 from harness.report.figures.series_pages import MEDIANS, group_legend
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -18,12 +18,12 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
 COLUMNS = ("level", "group", "kind", "step", "entropy", "reward", "low", "high", "runs")
 
 
-def draw(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
+def draw(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Drawing:
     """Draw medians over runs of R against H, and the median of the identified laws."""
     titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
     grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 1, ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]
-    shared = law_frame.of_pools(pools, names.reward_range)
+    shared = law_frame.frame_of_groups(pools, names.reward_range)
     off = False
     for position, (panel, (one,)) in enumerate(zip(panels, grid.panels, strict=True)):
         for place, pool in enumerate(panel.pools):
@@ -31,20 +31,20 @@ def draw(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
             if pool.ceiling is not None:
                 at = shared.place((place + 1) / (len(panel.pools) + 1))
                 off |= draw_ceiling(one, at, pool.ceiling, pool.slot, shared)
-        law_frame.dress(grid, position, shared, names)
+        law_frame.set_limits_and_labels(grid, position, shared, names)
     several = any(pool.curve is not None and pool.identified > 1 for pool in pools)
     entries = group_legend(panels, marked=True, band=several)
     if any(pool.curve is not None for pool in pools):
         entries["median of the identified laws"] = canvas.line(color=canvas.INK)
     if any(pool.ceiling is not None for pool in pools):
         entries["median ceiling b - a"] = canvas.line(
-            color=canvas.INK, marker="D", ms=canvas.sized(5)
+            color=canvas.INK, marker="D", ms=canvas.symbol_size(5)
         )
     canvas.legend(grid.figure, {**entries, **(law_frame.off_the_scale() if off else {})})
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
-def _group(axes: Axes, pool: Pool, shared: Frame) -> None:
+def _group(axes: Axes, pool: GroupTrace, shared: LawFrame) -> None:
     colour = canvas.colour(pool.slot)
     axes.plot(
         pool.entropy.median, pool.reward.median, canvas.marker(pool.slot), color=colour,
@@ -57,7 +57,7 @@ def _group(axes: Axes, pool: Pool, shared: Frame) -> None:
         axes.plot(h, curve.median[shown], ls=canvas.dashes(pool.slot), color=colour, zorder=3)
 
 
-def _rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
+def _rows(panels: Sequence[GroupPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for pool in panel.pools:
             same = {"level": panel.level, "group": pool.legend}

@@ -26,7 +26,7 @@ def draw(calibration: Mapping[str, Any]) -> Drawing:
     cards = calibration["levels"]
     rows = _rows(cards, calibration["published"])
     heading = "Measured difficulty of the levels, with 95% intervals"
-    with canvas.styled():
+    with canvas.use_style():
         panels = canvas.grid(heading, TITLES, 1, 3.4)
         accepted, fared, moved = (axes for (axes,) in panels.panels)
         _accepted(accepted, list(cards), [r for r in rows if r["panel"] == "acceptance"])

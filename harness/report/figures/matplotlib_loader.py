@@ -24,7 +24,7 @@ __all__ = [
 
 
 @contextlib.contextmanager
-def elsewhere() -> Iterator[None]:
+def in_root_folder() -> Iterator[None]:
     """Make the root the current folder inside the context, where others cannot put a file."""
     try:
         here = os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY)
@@ -39,7 +39,7 @@ def elsewhere() -> Iterator[None]:
         os.close(here)
 
 
-with elsewhere():
+with in_root_folder():
     import matplotlib as mpl  # it reads its settings only while it is imported
     from matplotlib import font_manager
     from matplotlib.backends.backend_agg import FigureCanvasAgg

@@ -15,7 +15,7 @@ LOW, HIGH = 0.1, 0.9
 
 
 @dataclass(frozen=True)
-class Middle:
+class MedianBand:
     """Median and band over runs, at the steps (or values of H) that any run has."""
 
     at: Floats
@@ -29,8 +29,8 @@ class NullControls:
     """The null controls of a level, drawn behind its runs."""
 
     runs: int
-    entropy: Middle
-    reward: Middle
+    entropy: MedianBand
+    reward: MedianBand
 
 
 def bins(of: Sequence[Floats], count: int = STEP_BINS) -> Floats:
@@ -38,21 +38,21 @@ def bins(of: Sequence[Floats], count: int = STEP_BINS) -> Floats:
     return np.linspace(min(a.min() for a in of), max(a.max() for a in of), count + 1)
 
 
-def over_runs(at: Sequence[Floats], values: Sequence[Floats], edges: Floats) -> Middle:
+def medians_over_runs(at: Sequence[Floats], values: Sequence[Floats], edges: Floats) -> MedianBand:
     """Return the medians over runs of each run's bin means. `at`, `values`: one array per run."""
     pairs = zip(at, values, strict=True)
     on_grid = np.array([_on_grid(where, what, edges) for where, what in pairs])
-    return middle((edges[1:] + edges[:-1]) / 2, on_grid)
+    return median_band((edges[1:] + edges[:-1]) / 2, on_grid)
 
 
-def middle(at: Floats, values: Floats) -> Middle:
+def median_band(at: Floats, values: Floats) -> MedianBand:
     """Return the median over axis 0, without NaN, where any run has a value.
 
     `values` has the shape (runs, len(at)).
     """
     seen = np.isfinite(values).any(axis=0)
     median, low, high = np.nanquantile(values[:, seen], [0.5, LOW, HIGH], axis=0)
-    return Middle(at[seen], median, low, high)
+    return MedianBand(at[seen], median, low, high)
 
 
 def _on_grid(steps: Floats, values: Floats, edges: Floats) -> Floats:

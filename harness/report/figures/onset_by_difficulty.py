@@ -14,7 +14,7 @@ from harness.law.results import Interval, RunResult
 from harness.report.figures import canvas, ranges
 from harness.report.figures.canvas import Drawing, colour, label, marker
 from harness.report.figures.figure_specs import FigureSpec, Subject
-from harness.report.figures.ranges import Least
+from harness.report.figures.ranges import MinimumRange
 from harness.report.text import naming
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -47,13 +47,13 @@ CLOSE = 0.03
 SMALL = 12
 """If more runs than this are side by side, their symbols are small."""
 LEAST = {
-    "acceptance": Least(ranges.REPLIES),
-    "need_expression": Least(ranges.REPLIES),
-    "population_final_emotion": Least(ranges.EMOTION),
+    "acceptance": MinimumRange(ranges.REPLIES),
+    "need_expression": MinimumRange(ranges.REPLIES),
+    "population_final_emotion": MinimumRange(ranges.EMOTION),
 }
 
 
-def draw(marks: Sequence[Mark], name: str) -> Drawing:
+def draw(marks: Sequence[OnsetPoint], name: str) -> Drawing:
     """Draw one panel per measure. A run is a point; null controls are hollow."""
     easiest_first = sorted(marks, key=lambda m: -m.difficulty["population_final_emotion"].value)
     levels = list(dict.fromkeys(mark.level for mark in easiest_first))
@@ -68,7 +68,7 @@ def draw(marks: Sequence[Mark], name: str) -> Drawing:
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(marks)))
 
 
-def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str]) -> None:
+def _panel(axes: Axes, marks: Sequence[OnsetPoint], measure: str, levels: Sequence[str]) -> None:
     cards = {mark.level: mark.difficulty[measure] for mark in marks}
     values = np.array([[card.low, card.value, card.high] for card in cards.values()])
     low, high = canvas.limits([values.ravel()], least=LEAST[measure])
@@ -88,10 +88,10 @@ def _panel(axes: Axes, marks: Sequence[Mark], measure: str, levels: Sequence[str
     axes.set_xlim(low, high)
     axes.set_ylim(0, 1.14)
     axes.set_yticks([0, 0.25, 0.5, 0.75, NO_ONSET], ["0", "0.25", "0.5", "0.75", "none"])
-    canvas.few_ticks(axes)
+    canvas.limit_ticks(axes)
 
 
-def _rows_of_symbols(marks: Sequence[Mark]) -> list[list[Mark]]:
+def _rows_of_symbols(marks: Sequence[OnsetPoint]) -> list[list[OnsetPoint]]:
     """Return the runs to draw side by side: those with an onset, then those without in two rows.
 
     In a single row, many runs without an onset would hide each other.
@@ -102,7 +102,7 @@ def _rows_of_symbols(marks: Sequence[Mark]) -> list[list[Mark]]:
     return [begun, [m for m in without if not m.null_control], controls]
 
 
-def _symbol(axes: Axes, mark: Mark, at: float, slot: int, beside: int) -> None:
+def _symbol(axes: Axes, mark: OnsetPoint, at: float, slot: int, beside: int) -> None:
     """Draw a run with the interval of its onset."""
     aside = 0.02 if mark.null_control else -0.02
     height = NO_ONSET + aside if mark.onset is None else mark.onset
@@ -110,11 +110,11 @@ def _symbol(axes: Axes, mark: Mark, at: float, slot: int, beside: int) -> None:
         axes.plot([at, at], [mark.low, mark.high], color=colour(slot), lw=0.8, alpha=0.6)
     axes.plot(
         at, height, marker(slot), mfc="white" if mark.null_control else colour(slot),
-        mec=colour(slot), ms=canvas.sized(3.0 if beside > SMALL else 5), mew=0.6,
+        mec=colour(slot), ms=canvas.symbol_size(3.0 if beside > SMALL else 5), mew=0.6,
     )  # fmt: skip
 
 
-def _entries(levels: Sequence[str], marks: Sequence[Mark]) -> canvas.Legend:
+def _entries(levels: Sequence[str], marks: Sequence[OnsetPoint]) -> canvas.Legend:
     entries: canvas.Legend = {
         label(level): canvas.line(ls="", marker=marker(slot), color=colour(slot))
         for slot, level in enumerate(levels)
@@ -128,7 +128,7 @@ def _entries(levels: Sequence[str], marks: Sequence[Mark]) -> canvas.Legend:
     return entries
 
 
-def _rows(marks: Sequence[Mark]) -> Iterator[dict[str, Any]]:
+def _rows(marks: Sequence[OnsetPoint]) -> Iterator[dict[str, Any]]:
     for measure in MEASURES:
         for mark in marks:
             value = mark.difficulty[measure]
@@ -147,7 +147,7 @@ def _rows(marks: Sequence[Mark]) -> Iterator[dict[str, Any]]:
 
 
 @dataclass(frozen=True)
-class Mark:
+class OnsetPoint:
     """A run."""
 
     run: str
@@ -161,7 +161,7 @@ class Mark:
     high: float | None
 
 
-def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
+def onset_points(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[OnsetPoint, ...]:
     """Return the runs whose level has a card; empty if all cards are equal or no run collapses."""
     called = naming.names(analysis)
     measured = [_mark(analysis, run, called[run.run]) for run in runs if run.difficulty is not None]
@@ -170,7 +170,7 @@ def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
     return tuple(measured) if some and len(distinct) > 1 else ()
 
 
-def _mark(analysis: Analysis, run: RunResult, name: str) -> Mark:
+def _mark(analysis: Analysis, run: RunResult, name: str) -> OnsetPoint:
     steps, onset = analysis.series[run.run].course_steps, run.onset
     first, last = float(steps[0]), float(steps[-1])
     share: list[float | None] = [None] * 3
@@ -178,16 +178,16 @@ def _mark(analysis: Analysis, run: RunResult, name: str) -> Mark:
         ends = (onset.step, onset.low, onset.high)
         share = [share_of_run(run.config, first, last, end) for end in ends]
     assert run.difficulty is not None
-    return Mark(name, run.level or "", _null(run), run.difficulty, *share)
+    return OnsetPoint(name, run.level or "", _null(run), run.difficulty, *share)
 
 
 def _null(run: RunResult) -> bool:
     return run.setting("algorithm", "null_control") is True
 
 
-def _select(subject: Subject) -> Iterator[tuple[str, tuple[Mark, ...]]]:
+def _select(subject: Subject) -> Iterator[tuple[str, tuple[OnsetPoint, ...]]]:
     analysis = subject.analysis
-    selected = marks(analysis, analysis.counted(analysis.readable))
+    selected = onset_points(analysis, analysis.runs_in_means(analysis.readable_runs))
     if selected:
         yield "", selected
 

@@ -31,7 +31,7 @@ def image(figure: Figure, kind: str) -> bytes:
     from harness.report.figures.matplotlib_loader import CANVASES
 
     file = io.BytesIO()
-    with style.styled(getattr(figure, "style", style.SCREEN)):
+    with style.use_style(getattr(figure, "style", style.SCREEN)):
         figure.set_dpi(DOTS_PER_INCH)
         getattr(CANVASES[kind](figure), f"print_{kind}")(file, metadata=_SILENT[kind])
         figure.set_layout_engine("none")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness.law.group_results import GroupResult
-from harness.law.population_results import Follows, OnsetOverSeeds, OverSeeds
-from harness.law.results import Bounded, Interval
+from harness.law.population_results import LawShare, OnsetOverSeeds, OverSeeds
+from harness.law.results import BoundedEstimate, Interval
 from harness.report.figures import canvas, ranges, seed_rows
 from harness.report.figures.canvas import Drawing, colour, label
 from harness.report.figures.figure_specs import FigureSpec, Subject
-from harness.report.figures.ranges import Least
+from harness.report.figures.ranges import MinimumRange
 from harness.report.figures.seed_rows import Dot
 from harness.report.figures.style import rows_height
 from harness.report.tables import population
@@ -56,7 +56,7 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     _dress(grid, shown)
     beyond = False
     for place in shown:
-        told = population.answers(place.group)
+        told = population.population_of(place.group)
         beyond |= _follows(follows, place, told.follows)
         beyond |= _ceiling(ceiling, place, told.law.ceiling)
         beyond |= _onset(onset, place, told.onset)
@@ -87,7 +87,7 @@ def _titles(groups: Sequence[GroupResult]) -> list[str]:
             "seeds that have collapsed (Kaplan-Meier)"]  # fmt: skip
 
 
-def _follows(axes: Axes, place: _Place, follows: Follows) -> bool:
+def _follows(axes: Axes, place: _Place, follows: LawShare) -> bool:
     counts = ((YES, follows.followers), (NO, follows.others), (OPEN, follows.undetermined))
     seeds = [Dot(at, place.colour, hollow=at == OPEN) for at, count in counts for _ in range(count)]
     seed_rows.dots(axes, place.row, seeds)
@@ -117,7 +117,9 @@ def _onset(axes: Axes, place: _Place, onset: OnsetOverSeeds) -> bool:
     return seed_rows.estimate(axes, place.row, len(onset.runs), ends, onset.last_step)
 
 
-def _ends(number: Interval | Bounded | None) -> tuple[float | None, float | None, float | None]:
+def _ends(
+    number: Interval | BoundedEstimate | None,
+) -> tuple[float | None, float | None, float | None]:
     return (None, None, None) if number is None else (number.value, number.low, number.high)
 
 
@@ -127,7 +129,7 @@ def _curves(axes: Axes, shown: Sequence[_Place]) -> None:
                   transform=axes.transAxes)  # fmt: skip
         return
     for place in shown:
-        onset = population.answers(place.group).onset
+        onset = population.population_of(place.group).onset
         if not onset.incidence or onset.last_step is None:
             continue
         steps = [*(point.step for point in onset.incidence), onset.last_step]
@@ -142,22 +144,24 @@ def _curves(axes: Axes, shown: Sequence[_Place]) -> None:
             )  # fmt: skip
 
 
-def _dress(grid: canvas.Grid, shown: Sequence[_Place]) -> None:
+def _dress(grid: canvas.PanelGrid, shown: Sequence[_Place]) -> None:
     """Set limits and labels before anything is drawn."""
     follows, ceiling, onset, curves = (axes for (axes,) in grid.panels)
     follows.set_xlim(-0.05, 1.05)
     follows.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     grid.label_x(follows, "P(law); seeds at 1 follow it, at 0 do not")
-    over = [population.answers(place.group).law.ceiling for place in shown]
+    over = [population.population_of(place.group).law.ceiling for place in shown]
     seeds = [run.own.value for of in over for run in of.runs]
-    least = Least(ranges.REWARD_SHARE)
+    least = MinimumRange(ranges.REWARD_SHARE)
     ceiling.set_xlim(seed_rows.limits(seeds, [e for of in over for e in _ends(of.mean)], least))
-    canvas.few_ticks(ceiling)
+    canvas.limit_ticks(ceiling)
     grid.label_x(ceiling, "reward at H = 0")
-    last = max((population.answers(p.group).onset.last_step or 1.0 for p in shown), default=1.0)
+    last = max(
+        (population.population_of(p.group).onset.last_step or 1.0 for p in shown), default=1.0
+    )
     for axes in (onset, curves):
         axes.set_xlim(0, 1.03 * last)
-        canvas.few_ticks(axes)
+        canvas.limit_ticks(axes)
         grid.label_x(axes, "step")
     curves.set_ylim(-0.02, 1.02)
     grid.label_y(curves, "P(collapse by this step)")
@@ -165,24 +169,26 @@ def _dress(grid: canvas.Grid, shown: Sequence[_Place]) -> None:
 
 def _entries(shown: Sequence[_Place], beyond: bool) -> canvas.Legend:
     names = canvas.labels((population.name(place.group) for place in shown), canvas.LONGEST_GROUP)
-    told = [population.answers(place.group) for place in shown]
+    told = [population.population_of(place.group) for place in shown]
     entries: canvas.Legend = {}
     if 1 < len(shown) <= MOST_CURVES:
         for place in shown:
             entries[names[population.name(place.group)]] = canvas.line(
                 color=place.colour, ls=place.dashes
             )
-    entries["one seed"] = canvas.line(color=canvas.INK, marker="o", ls="", ms=canvas.sized(4.5))
+    entries["one seed"] = canvas.line(
+        color=canvas.INK, marker="o", ls="", ms=canvas.symbol_size(4.5)
+    )
     if any(one.follows.undetermined for one in told):
         entries["law undetermined"] = canvas.line(
-            color=canvas.INK, marker="o", mfc="none", ls="", ms=canvas.sized(4.5)
+            color=canvas.INK, marker="o", mfc="none", ls="", ms=canvas.symbol_size(4.5)
         )
     if any(one.onset.censored for one in told):
         entries["no onset until its last step"] = canvas.line(
-            color=canvas.INK, marker=">", mfc="none", ls="", ms=canvas.sized(4.5)
+            color=canvas.INK, marker=">", mfc="none", ls="", ms=canvas.symbol_size(4.5)
         )
     entries["share, mean, median onset, with 95% interval"] = canvas.line(
-        color=canvas.INK, marker="D", ms=canvas.sized(4.5), lw=1.4
+        color=canvas.INK, marker="D", ms=canvas.symbol_size(4.5), lw=1.4
     )
     return entries | (seed_rows.beyond_entry() if beyond else {})
 

@@ -17,7 +17,7 @@ HEIGHT = 3.2
 
 
 @dataclass(frozen=True)
-class Curve:
+class PowerCurve:
     """Power against seeds for one difference."""
 
     effect: float
@@ -29,19 +29,19 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Shown:
+class PowerPlot:
     """The numbers of the figure."""
 
     title: str
     unit: str
-    curves: tuple[Curve, ...]
+    curves: tuple[PowerCurve, ...]
     """From the smallest difference to the largest; the middle one is the planned one."""
     planned: int
     """Number of seeds."""
     wanted: float
 
 
-def draw(plan: Shown) -> Drawing:
+def draw(plan: PowerPlot) -> Drawing:
     """Draw one panel, with a band for the middle curve only: three would hide each other."""
     curves, planned, unit = plan.curves, plan.planned, plan.unit
     grid = canvas.grid("Power before training", [plan.title], 1, HEIGHT)
@@ -68,7 +68,7 @@ def draw(plan: Shown) -> Drawing:
     return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(curves)))
 
 
-def _rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
+def _rows(curves: Sequence[PowerCurve]) -> list[dict[str, Any]]:
     return [
         {"effect": curve.effect, "seeds": seeds, "power": power, "low": low, "high": high}
         for curve in curves
@@ -78,11 +78,11 @@ def _rows(curves: Sequence[Curve]) -> list[dict[str, Any]]:
     ]
 
 
-def curves(points: Sequence[Any]) -> list[Curve]:
+def curves(points: Sequence[Any]) -> list[PowerCurve]:
     """Return a curve per effect from points with effect, seeds, power, low and high."""
     effects = dict.fromkeys(point.effect for point in points)
     return [
-        Curve(
+        PowerCurve(
             effect,
             *(
                 tuple(np.array([getattr(p, name) for p in points if p.effect == effect]).tolist())

@@ -21,7 +21,7 @@ ASIDE = 0.012
 
 
 @dataclass(frozen=True)
-class Point:
+class ProbePoint:
     """A value and its interval, None if it has none."""
 
     x: float
@@ -31,13 +31,13 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Line:
+class ProbeSeries:
     """A series of points."""
 
     name: str
     slot: int
     """Number of its colour and marker."""
-    points: tuple[Point, ...]
+    points: tuple[ProbePoint, ...]
     is_reference: bool = False
     """Dashed: the other lines are compared with it."""
     is_course: bool = False
@@ -45,13 +45,13 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ProbePanel:
     """A quantity, a level, or the course of a run."""
 
     title: str
     x_name: str
     y_name: str
-    lines: tuple[Line, ...]
+    lines: tuple[ProbeSeries, ...]
     people: float | None = None
     """Value of human supporters."""
     doubles: bool = False
@@ -63,7 +63,7 @@ class Panel:
         return any(line.is_course for line in self.lines)
 
 
-def draw(heading: str, panels: Sequence[Panel]) -> Drawing:
+def draw(heading: str, panels: Sequence[ProbePanel]) -> Drawing:
     """Draw the panels. Points are shifted if their intervals would hide each other.
 
     If the first panel is the course of a run, all panels are stacked, so that a step is at the same
@@ -85,7 +85,7 @@ def draw(heading: str, panels: Sequence[Panel]) -> Drawing:
     return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
-def _panel(axes: Any, panel: Panel) -> None:
+def _panel(axes: Any, panel: ProbePanel) -> None:
     every = sorted({point.x for line in panel.lines for point in line.points})
     for number, line in enumerate(panel.lines):
         shift = ASIDE * (number - (len(panel.lines) - 1) / 2)
@@ -105,7 +105,7 @@ def _panel(axes: Any, panel: Panel) -> None:
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
 
 
-def _entries(panel: Panel) -> canvas.Legend:
+def _entries(panel: ProbePanel) -> canvas.Legend:
     entries: canvas.Legend = {line.name: canvas.line(**_look(line)) for line in panel.lines}
     if panel.people is not None:
         entries[PEOPLE] = canvas.line(color=canvas.GREY, ls=":")
@@ -119,21 +119,21 @@ def _same_limits(every: Sequence[Any]) -> None:
         axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
-def _look(line: Line) -> dict[str, Any]:
+def _look(line: ProbeSeries) -> dict[str, Any]:
     if line.is_course:
         color = COURSE_COLOURS[line.slot]
-        return {"color": color, "ls": ("-", "-.")[line.slot], "lw": canvas.sized(1.3)}
+        return {"color": color, "ls": ("-", "-.")[line.slot], "lw": canvas.symbol_size(1.3)}
     return {
         "color": canvas.colour(line.slot),
         "marker": canvas.marker(line.slot),
         "ls": "--" if line.is_reference else "-",
-        "ms": canvas.sized(4),
-        "lw": canvas.sized(1.3),
+        "ms": canvas.symbol_size(4),
+        "lw": canvas.symbol_size(1.3),
         "alpha": 0.6 if line.is_reference else 1.0,
     }
 
 
-def _line(axes: Any, line: Line, at: Sequence[float]) -> None:
+def _line(axes: Any, line: ProbeSeries, at: Sequence[float]) -> None:
     values = [point.value for point in line.points]
     axes.plot(at, values, **_look(line))
     for x, point in zip(at, line.points, strict=True):
@@ -141,7 +141,7 @@ def _line(axes: Any, line: Line, at: Sequence[float]) -> None:
             axes.vlines(x, point.low, point.high, color=canvas.colour(line.slot), lw=1.0, alpha=0.7)
 
 
-def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+def _rows(panels: Sequence[ProbePanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for line in panel.lines:
             for point in line.points:

@@ -35,7 +35,7 @@ REPLIES, EMOTION = 0.1, 10.0
 
 
 @dataclass(frozen=True)
-class Least:
+class MinimumRange:
     """The least range of an axis, and the value below which it may not begin."""
 
     span: float = 0.0
@@ -49,24 +49,28 @@ def finite(values: Sequence[Floats]) -> Floats:
     return shown
 
 
-def entropy(values: Sequence[Floats]) -> Least:
+def entropy(values: Sequence[Floats]) -> MinimumRange:
     """Return the least range of an axis of H, nats."""
     drawn = finite(values)
     highest = float(drawn.max()) if len(drawn) else 0.0
-    return Least(max(H_SHARE * highest, H_NATS), 0.0)
+    return MinimumRange(max(H_SHARE * highest, H_NATS), 0.0)
 
 
-def reward(values: Sequence[Floats], known: float | None, share: float = REWARD_SHARE) -> Least:
+def reward(
+    values: Sequence[Floats], known: float | None, share: float = REWARD_SHARE
+) -> MinimumRange:
     """Return the least range of an axis of R, or of a quantity with the same unit.
 
     `known` is the range of R, if it is known; `values` are the rewards that are drawn.
     """
     drawn = finite(values)
     largest = float(np.abs(drawn).max()) if len(drawn) else 0.0
-    return Least(share * (largest if known is None else known))
+    return MinimumRange(share * (largest if known is None else known))
 
 
-def limits(values: Sequence[Floats], margin: float = AIR, least: Least | None = None) -> Limits:
+def limits(
+    values: Sequence[Floats], margin: float = AIR, least: MinimumRange | None = None
+) -> Limits:
     """Return limits around all finite `values`, with a margin; (0, 1) if there are none."""
     drawn = finite(values)
     if not len(drawn):

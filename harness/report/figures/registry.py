@@ -51,7 +51,7 @@ PAGE = re.compile(r"(_[0-9]+)?")
 
 
 @dataclass(frozen=True)
-class Sketch:
+class PictureTask:
     """A picture to be drawn, in this process or another."""
 
     figure: str
@@ -66,11 +66,11 @@ class Sketch:
         return f"{self.figure}{self.suffix}"
 
 
-def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
+def select_pictures(analysis: Analysis, every_run: bool) -> list[PictureTask]:
     """Select what to draw. `every_run` adds every run to the medians of a large analysis."""
     subject = Subject(analysis, series_pages.pages(analysis, every_run))
     ours = [
-        Sketch(figure.name, suffix, numbers)
+        PictureTask(figure.name, suffix, numbers)
         for figure in FIGURES
         for suffix, numbers in figure.select(subject)
     ]
@@ -78,20 +78,20 @@ def sketches(analysis: Analysis, every_run: bool) -> list[Sketch]:
     return [*ours, *itertools.chain.from_iterable(added)]
 
 
-def drawn(sketch: Sketch, style: Style = SCREEN) -> Drawing:
+def draw_picture(sketch: PictureTask, style: Style = SCREEN) -> Drawing:
     """Draw the picture in one of our styles. Raises PlugInError if a plug-in's figure fails."""
     if isinstance(sketch.numbers, PlugInError):
         raise sketch.numbers
     ours = next((one for one in FIGURES if one.name == sketch.figure), None)
     if ours is not None:
-        return _drawn(ours, sketch, style)
+        return _draw(ours, sketch, style)
     try:
-        return _drawn(_spec(sketch.figure), sketch, style)
+        return _draw(_spec(sketch.figure), sketch, style)
     except Exception as error:
         raise failure(sketch.figure, error) from error
 
 
-def is_of_plug_in(sketch: Sketch) -> bool:
+def is_of_plug_in(sketch: PictureTask) -> bool:
     """Return whether the figure is a plug-in's, even if it failed to select its numbers."""
     return isinstance(sketch.numbers, PlugInError) or all(
         one.name != sketch.figure for one in FIGURES
@@ -110,21 +110,23 @@ def failure(name: str, error: Exception) -> PlugInError:
     )
 
 
-def _drawn(figure: FigureSpec[Any], sketch: Sketch, style: Style) -> Drawing:
-    with canvas.styled(style):
+def _draw(figure: FigureSpec[Any], sketch: PictureTask, style: Style) -> Drawing:
+    with canvas.use_style(style):
         return figure.draw(sketch.numbers, sketch.name)
 
 
-def _of_plug_in(name: str, subject: Subject) -> list[Sketch]:
+def _of_plug_in(name: str, subject: Subject) -> list[PictureTask]:
     """Return the pictures of a plug-in's figure, or one that holds its error."""
     try:
-        made = [Sketch(name, suffix, numbers) for suffix, numbers in _spec(name).select(subject)]
+        made = [
+            PictureTask(name, suffix, numbers) for suffix, numbers in _spec(name).select(subject)
+        ]
         for sketch in made:
             if not PAGE.fullmatch(sketch.suffix):
                 raise ValueError(f"the end of a page's name must be _N or empty: {sketch.suffix!r}")
         pickle.dumps(made)  # another process may draw them
     except Exception as error:
-        return [Sketch(name, "", failure(name, error))]
+        return [PictureTask(name, "", failure(name, error))]
     return made
 
 
@@ -145,7 +147,7 @@ def _spec(name: str) -> FigureSpec[Any]:
 
 def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
     """Draw all figures of an analysis."""
-    return [drawn(sketch) for sketch in sketches(analysis, every_run)]
+    return [draw_picture(sketch) for sketch in select_pictures(analysis, every_run)]
 
 
 def is_file_of_a_figure(name: str) -> bool:

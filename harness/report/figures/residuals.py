@@ -9,12 +9,12 @@ import numpy as np
 
 from harness.law.results import Floats
 from harness.report.figures import canvas, ranges
-from harness.report.figures.canvas import Drawing, Grid, Limits, Title
+from harness.report.figures.canvas import Drawing, Limits, PanelGrid, Title
 from harness.report.figures.figure_specs import AxisNames
-from harness.report.figures.group_series import PoolPanel
-from harness.report.figures.medians import Middle
-from harness.report.figures.ranges import Least
-from harness.report.figures.run_series import Panel, Trace
+from harness.report.figures.group_series import GroupPanel
+from harness.report.figures.medians import MedianBand
+from harness.report.figures.ranges import MinimumRange
+from harness.report.figures.run_series import RunPanel, Trace
 from harness.report.figures.series_pages import group_legend, series_figure
 from harness.report.text.wording import number
 
@@ -29,7 +29,7 @@ ROW_HEIGHT = 2.0
 RESIDUAL = "R minus the law"
 
 
-def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
+def draw(panels: Sequence[RunPanel], name: str, names: AxisNames) -> Drawing:
     """Draw residuals against the step above and against H below; hollow after the onset."""
     traces = [trace for panel in panels for trace in panel.traces]
     titles = [
@@ -57,7 +57,7 @@ def draw(panels: Sequence[Panel], name: str, names: AxisNames) -> Drawing:
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
-def draw_groups(panels: Sequence[PoolPanel], name: str, names: AxisNames) -> Drawing:
+def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Drawing:
     """Draw medians over the runs of a group, and their spread."""
     pools = [pool for panel in panels for pool in panel.pools]
     by_step = [pool.residual_by_step for pool in pools if pool.residual_by_step]
@@ -101,18 +101,18 @@ def _frame(
     steps: Sequence[Floats],
     entropy: Sequence[Floats],
     residuals: Sequence[Floats],
-    least: Least,
+    least: MinimumRange,
 ) -> tuple[Limits, Limits, Limits]:
     """Return the limits that all panels share."""
     shown = [*residuals, np.zeros(1)]
     return (
         canvas.limits(steps, 0.02),
-        canvas.limits(entropy, 0.02, least=Least(ranges.H_NATS, 0.0)),
+        canvas.limits(entropy, 0.02, least=MinimumRange(ranges.H_NATS, 0.0)),
         canvas.limits(shown, least=least),
     )
 
 
-def _dress(grid: Grid, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> None:
+def _dress(grid: PanelGrid, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> None:
     steps, entropy, residual = shared
     for position, (top, bottom) in enumerate(grid.panels):
         top.set(xlim=steps, ylim=residual)
@@ -137,7 +137,7 @@ def _trace(axes: Axes, trace: Trace, at: Floats) -> None:
         )  # fmt: skip
 
 
-def _middle(axes: Axes, values: Middle | None, slot: int) -> None:
+def _middle(axes: Axes, values: MedianBand | None, slot: int) -> None:
     if values is not None:
         colour = canvas.colour(slot)
         axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
@@ -146,15 +146,15 @@ def _middle(axes: Axes, values: Middle | None, slot: int) -> None:
 
 def _entries(traces: Sequence[Trace]) -> canvas.Legend:
     names = ((trace.legend, trace.slot) for trace in traces)
-    entries = canvas.series_entries(names, ls="", ms=canvas.sized(5))
+    entries = canvas.series_entries(names, ls="", ms=canvas.symbol_size(5))
     if any(trace.after_onset.any() for trace in traces):
         entries["after the onset"] = canvas.line(
-            color=canvas.INK, marker="o", mfc="none", ls="", ms=canvas.sized(5)
+            color=canvas.INK, marker="o", mfc="none", ls="", ms=canvas.symbol_size(5)
         )
     return entries
 
 
-def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
+def _rows(panels: Sequence[RunPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for trace in panel.traces:
             if trace.residual is not None:
@@ -166,7 +166,7 @@ def _rows(panels: Sequence[Panel]) -> Iterator[dict[str, Any]]:
                     }  # fmt: skip
 
 
-def _pool_rows(panels: Sequence[PoolPanel]) -> Iterator[dict[str, Any]]:
+def _pool_rows(panels: Sequence[GroupPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for pool in panel.pools:
             for against, values in (

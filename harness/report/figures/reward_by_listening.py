@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.law.group_results import Analysis
-from harness.law.result_parts import Anchors, Yardsticks
+from harness.law.result_parts import AnchorRewards, Yardsticks
 from harness.law.results import RunResult
 from harness.records.outcomes import OWN
 from harness.report.figures import canvas, ranges
 from harness.report.figures.canvas import Drawing, Limits, colour, label
 from harness.report.figures.figure_specs import FigureSpec, Subject
-from harness.report.figures.ranges import Least
+from harness.report.figures.ranges import MinimumRange
 from harness.report.text import naming
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
@@ -39,7 +39,7 @@ FILLS: dict[str | None, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Mark:
+class ListeningPoint:
     """A run at its own level."""
 
     run: str
@@ -48,7 +48,7 @@ class Mark:
     verdict: str | None
 
 
-def draw(marks: Sequence[Mark], name: str) -> Drawing:
+def draw(marks: Sequence[ListeningPoint], name: str) -> Drawing:
     """Draw one panel per level.
 
     A run is a point, which is half filled or not filled if its policy does not listen. A star is
@@ -68,7 +68,7 @@ def draw(marks: Sequence[Mark], name: str) -> Drawing:
     return Drawing(name, grid.figure, COLUMNS, tuple(_row(mark) for mark in marks))
 
 
-def frame(marks: Sequence[Mark]) -> tuple[Limits, Limits]:
+def frame(marks: Sequence[ListeningPoint]) -> tuple[Limits, Limits]:
     """Return the limits of listening and reward that all panels share."""
     heard = [0.0, *(mark.end.listening for mark in marks)]
     heard += [mark.end.anchors.attentive_listening for mark in marks]
@@ -78,12 +78,12 @@ def frame(marks: Sequence[Mark]) -> tuple[Limits, Limits]:
         rewards += [anchor.value for anchor in known if anchor is not None]
     one, other = (np.array(values, dtype=float) for values in (heard, rewards))
     return (
-        canvas.limits([one], least=Least(ranges.LISTENING_NATS)),
-        canvas.limits([other], least=Least(ranges.REWARD_SHARE)),
+        canvas.limits([one], least=MinimumRange(ranges.LISTENING_NATS)),
+        canvas.limits([other], least=MinimumRange(ranges.REWARD_SHARE)),
     )
 
 
-def _panel(axes: Axes, marks: Sequence[Mark]) -> None:
+def _panel(axes: Axes, marks: Sequence[ListeningPoint]) -> None:
     anchors = _anchors(marks)
     for field, (_, line) in LINES.items():
         reference = getattr(anchors, field)
@@ -92,30 +92,30 @@ def _panel(axes: Axes, marks: Sequence[Mark]) -> None:
     if anchors.attentive is not None and anchors.attentive_listening is not None:
         axes.plot(
             anchors.attentive_listening, anchors.attentive.value, "*", color=canvas.INK,
-            ms=canvas.sized(12), mec="white", mew=0.5, zorder=3,
+            ms=canvas.symbol_size(12), mec="white", mew=0.5, zorder=3,
         )  # fmt: skip
     for mark in marks:
         axes.plot(
             [np.nan if mark.end.listening is None else mark.end.listening],
             [np.nan if mark.end.reward is None else mark.end.reward],
-            "o", color=colour(0), mec=colour(0), ms=canvas.sized(5), mew=0.8,
+            "o", color=colour(0), mec=colour(0), ms=canvas.symbol_size(5), mew=0.8,
             **FILLS.get(mark.verdict, {}),
         )  # fmt: skip
 
 
-def _anchors(marks: Sequence[Mark]) -> Anchors:
+def _anchors(marks: Sequence[ListeningPoint]) -> AnchorRewards:
     """Return the anchors of the level, from the first run that knows its deaf schedule."""
     known = (mark.end.anchors for mark in marks if mark.end.anchors.deaf is not None)
     return next(known, marks[0].end.anchors)
 
 
-def _entries(marks: Sequence[Mark]) -> canvas.Legend:
+def _entries(marks: Sequence[ListeningPoint]) -> canvas.Legend:
     look: dict[str, Any] = {
         "ls": "",
         "marker": "o",
         "color": colour(0),
         "mec": colour(0),
-        "ms": canvas.sized(6),
+        "ms": canvas.symbol_size(6),
     }
     listens = "run that listens" if any(mark.verdict in WORDS for mark in marks) else "run"
     entries: canvas.Legend = {listens: canvas.line(**look)}
@@ -127,12 +127,12 @@ def _entries(marks: Sequence[Mark]) -> canvas.Legend:
             entries[meaning] = canvas.line(color=canvas.GREY, ls=line)
     if any(mark.end.anchors.attentive is not None for mark in marks):
         entries["attentive reference"] = canvas.line(
-            ls="", marker="*", color=canvas.INK, ms=canvas.sized(8)
+            ls="", marker="*", color=canvas.INK, ms=canvas.symbol_size(8)
         )
     return entries
 
 
-def _row(mark: Mark) -> dict[str, Any]:
+def _row(mark: ListeningPoint) -> dict[str, Any]:
     end, anchors = mark.end, mark.end.anchors
     return {
         "run": mark.run,
@@ -148,7 +148,7 @@ def _row(mark: Mark) -> dict[str, Any]:
     }
 
 
-def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
+def listening_points(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[ListeningPoint, ...]:
     """Return the runs whose listening was measured, by level from the lowest up."""
     called, found = naming.names(analysis), []
     for members in naming.by_level(analysis, runs).values():
@@ -156,13 +156,13 @@ def marks(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Mark, ...]:
             end = (run.yardsticks or {}).get(OWN)
             if end is not None and end.listening is not None:
                 level = naming.level_of(analysis, run)
-                found.append(Mark(called[run.run], level, end, run.policy_verdict))
+                found.append(ListeningPoint(called[run.run], level, end, run.policy_verdict))
     return tuple(found)
 
 
-def _select(subject: Subject) -> Iterator[tuple[str, tuple[Mark, ...]]]:
+def _select(subject: Subject) -> Iterator[tuple[str, tuple[ListeningPoint, ...]]]:
     analysis = subject.analysis
-    selected = marks(analysis, analysis.counted(analysis.readable))
+    selected = listening_points(analysis, analysis.runs_in_means(analysis.readable_runs))
     if selected:
         yield "", selected
 

@@ -27,7 +27,7 @@ FLATTENED = 0.1
 
 
 @dataclass(frozen=True)
-class Clock:
+class TimeAxis:
     """The unit of time in figures: steps, or shares of each run."""
 
     unit: str = STEP
@@ -62,17 +62,17 @@ class Clock:
         return shares
 
 
-STEPS = Clock()
+STEPS = TimeAxis()
 
 
-def common_clock(runs: Iterable[RunSeries]) -> Clock:
+def common_time_axis(runs: Iterable[RunSeries]) -> TimeAxis:
     """Return steps, unless half of the runs would each take less than FLATTENED of the axis."""
     spans = {r.run: (float(r.course_steps.min()), float(r.course_steps.max())) for r in runs}
     lengths = [last - first for first, last in spans.values() if last > first]
     if not lengths:
         return STEPS
     axis = max(last for _, last in spans.values()) - min(first for first, _ in spans.values())
-    return Clock(SHARE, spans) if statistics.median_low(lengths) < FLATTENED * axis else STEPS
+    return TimeAxis(SHARE, spans) if statistics.median_low(lengths) < FLATTENED * axis else STEPS
 
 
 MOST_POINTS = 100
@@ -81,7 +81,7 @@ CURVE_POINTS = 120
 
 
 @dataclass(frozen=True)
-class Points:
+class BinnedPoints:
     """Means over time bins, shape (bins,) with at most MOST_POINTS bins."""
 
     steps: Floats
@@ -91,22 +91,22 @@ class Points:
 
 @dataclass(frozen=True)
 class EntropySeries:
-    """H at every step at which it was measured, even if R was not. Shape (bins,), as Points."""
+    """H at every step at which it was measured, even if R was not. Shape (bins,)."""
 
     steps: Floats
     entropy: Floats
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """The reward on held-out users, if R is another column. Shape (bins,), as Points."""
+class HeldOutSeries:
+    """The reward on held-out users, if R is another column. Shape (bins,), as BinnedPoints."""
 
     steps: Floats
     reward: Floats
 
 
 @dataclass(frozen=True)
-class Curve:
+class LawCurve:
     """R = -a*exp(H) + b with its pointwise 95% band. All arrays have shape (CURVE_POINTS,)."""
 
     entropy: Floats
@@ -118,7 +118,7 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Straight:
+class LinearRival:
     """The rival linear in H, from the lowest to the highest H drawn. Arrays of shape (2,)."""
 
     entropy: Floats
@@ -133,10 +133,10 @@ class Trace:
     legend: str
     slot: int
     """Number of its colour and marker, the same for equal legend entries in all panels."""
-    points: Points
+    points: BinnedPoints
     course: EntropySeries
-    curve: Curve | None
-    straight: Straight | None
+    curve: LawCurve | None
+    straight: LinearRival | None
     residual: Floats | None
     """R minus the law, in the bins of `points`; None without a fit."""
     ceiling: Interval | None
@@ -144,7 +144,7 @@ class Trace:
     onset: Onset | None
     until_onset: bool
     """True if curve, line and ceiling are of the points before the onset only."""
-    held_out: HeldOut | None = None
+    held_out: HeldOutSeries | None = None
 
     @property
     def after_onset(self) -> Bools:
@@ -160,7 +160,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Panel:
+class RunPanel:
     """A level: its runs and the findings."""
 
     level: str
@@ -171,8 +171,8 @@ class Panel:
 
 
 def panels(
-    analysis: Analysis, runs: Sequence[RunResult], clock: Clock = STEPS
-) -> tuple[Panel, ...]:
+    analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis = STEPS
+) -> tuple[RunPanel, ...]:
     """Return a panel per level, in the order of levels; seeds ascend within a panel."""
     drawn = [run for run in runs if run.run in analysis.series]
     legends = naming.legends(analysis, drawn)
@@ -184,7 +184,7 @@ def panels(
             for run in members
         ]
         filled.append(
-            Panel(
+            RunPanel(
                 level,
                 findings.law_finding(analysis, members),
                 findings.onset_finding(analysis, members),
@@ -194,9 +194,9 @@ def panels(
     return tuple(filled)
 
 
-def binned(series: RunSeries, most: int = MOST_POINTS) -> Points:
+def binned(series: RunSeries, most: int = MOST_POINTS) -> BinnedPoints:
     """Return means over at most `most` time bins of equal counts."""
-    return Points(*_bin_means(most, series.steps, series.entropy, series.reward))
+    return BinnedPoints(*_bin_means(most, series.steps, series.entropy, series.reward))
 
 
 def course(series: RunSeries, most: int = MOST_POINTS) -> EntropySeries:
@@ -204,20 +204,20 @@ def course(series: RunSeries, most: int = MOST_POINTS) -> EntropySeries:
     return EntropySeries(*_bin_means(most, series.course_steps, series.course_entropy))
 
 
-def held_out(series: RunSeries, most: int = MOST_POINTS) -> HeldOut | None:
+def held_out(series: RunSeries, most: int = MOST_POINTS) -> HeldOutSeries | None:
     """Return the binned reward on held-out users; None if it is R or was not logged."""
     if not len(series.held_out_steps):
         return None
-    return HeldOut(*_bin_means(most, series.held_out_steps, series.held_out_reward))
+    return HeldOutSeries(*_bin_means(most, series.held_out_steps, series.held_out_reward))
 
 
 def _bin_means(most: int, *arrays: Floats) -> list[Floats]:
     n = len(arrays[0])
-    drawn = bins.of(n, min(n, most)) if n else None
+    drawn = bins.equal_bins(n, min(n, most)) if n else None
     return [drawn.means(values) if drawn else values for values in arrays]
 
 
-def curve(series: RunSeries, run: RunResult) -> Curve | None:
+def curve(series: RunSeries, run: RunResult) -> LawCurve | None:
     """Return the fitted law from H = 0 to the highest point drawn, or None without a fit."""
     law = findings.law(run)
     if law.a is None or law.b is None or law.ceiling is None:
@@ -225,13 +225,15 @@ def curve(series: RunSeries, run: RunResult) -> Curve | None:
     entropy = np.linspace(0.0, float(binned(series).entropy.max()), CURVE_POINTS)
     x = np.exp(entropy)
     reward = law.b.value - law.a.value * x
-    half = band(law.a, law.b, law.ceiling, x, _least_half_width(findings.part(series, law), run))
-    return Curve(entropy, reward, reward - half, reward + half, law.a_identified)
+    half = band(
+        law.a, law.b, law.ceiling, x, _least_half_width(findings.judged_part(series, law), run)
+    )
+    return LawCurve(entropy, reward, reward - half, reward + half, law.a_identified)
 
 
-def straight(series: RunSeries, run: RunResult) -> Straight | None:
+def straight(series: RunSeries, run: RunResult) -> LinearRival | None:
     """Return the least-squares line of R on H over the judged bins; None without rivals."""
-    points = findings.part(series, findings.law(run))
+    points = findings.judged_part(series, findings.law(run))
     of_fit = bins.for_fit(len(points.steps))
     h, r = of_fit.means(points.entropy), of_fit.means(points.reward)
     line = estimate.least_squares(h, r) if run.rivals else None
@@ -239,7 +241,7 @@ def straight(series: RunSeries, run: RunResult) -> Straight | None:
         return None
     drawn = binned(points).entropy
     ends = np.array([drawn.min(), drawn.max()])
-    return Straight(ends, line.b - line.a * ends)
+    return LinearRival(ends, line.b - line.a * ends)
 
 
 def residual(series: RunSeries, run: RunResult) -> Floats | None:
@@ -273,7 +275,7 @@ def _least_half_width(series: RunSeries, run: RunResult) -> float:
     return 1.96 * float(left.std()) / math.sqrt(n_eff)
 
 
-def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: Clock) -> Trace:
+def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: TimeAxis) -> Trace:
     law, timed = findings.law(run), clock.series(series)
     return Trace(
         run.run,

@@ -10,9 +10,9 @@ import numpy as np
 
 from harness.law.results import Floats
 from harness.report.figures import canvas, style
-from harness.report.figures.canvas import Limits, label, wrapped
+from harness.report.figures.canvas import Limits, label, wrap
 from harness.report.figures.palette import open_arrow
-from harness.report.figures.ranges import Least
+from harness.report.figures.ranges import MinimumRange
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ def names(words: Iterable[str]) -> list[str]:
     """Return the groups' labels on an axis, all different, wrapped at the style's width."""
     each = list(words)
     found = canvas.labels(each, MOST)
-    return [wrapped(found[name], style.current().name_width) or label(name) for name in each]
+    return [wrap(found[name], style.current().name_width) or label(name) for name in each]
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def dots(axes: Axes, row: float, seeds: Sequence[Dot]) -> None:
         colours = [seed.colour for seed, _ in alike]
         axes.scatter(
             [seed.value for seed, _ in alike], [height for _, height in alike],
-            canvas.sized(4.5) ** 2, marker=symbol, edgecolors=colours,
+            canvas.symbol_size(4.5) ** 2, marker=symbol, edgecolors=colours,
             facecolors="none" if hollow else colours, alpha=0.8, clip_on=False, linewidths=0.8,
         )  # fmt: skip
 
@@ -105,25 +105,26 @@ def estimate(
     beyond: list[tuple[float, str]] = []
     if low is not None and high is not None:
         inside = np.clip([low, high], left, right)
-        axes.plot(inside, [at] * 2, "-", color=canvas.INK, lw=canvas.sized(1.4), zorder=3)
+        axes.plot(inside, [at] * 2, "-", color=canvas.INK, lw=canvas.symbol_size(1.4), zorder=3)
         beyond += [(left, "<")] if low < left else []
         beyond += [(min(high, right), ">")] if high > right or is_open else []
     for edge, head in beyond:
-        axes.plot([edge], [at], **open_arrow(head, canvas.INK, canvas.sized(7)))
+        axes.plot([edge], [at], **open_arrow(head, canvas.INK, canvas.symbol_size(7)))
     if left <= value <= right:
         axes.plot(
-            [value], [at], "D", color=canvas.INK, ms=canvas.sized(4.5), zorder=4, clip_on=False
+            [value], [at], "D",
+            color=canvas.INK, ms=canvas.symbol_size(4.5), zorder=4, clip_on=False
         )  # fmt: skip
     return bool(beyond)
 
 
 def beyond_entry() -> canvas.Legend:
     """Return the legend's entry for an interval that goes beyond its axis."""
-    look = open_arrow(">", canvas.INK, canvas.sized(7))
+    look = open_arrow(">", canvas.INK, canvas.symbol_size(7))
     return {BEYOND: canvas.line(**look)}
 
 
-def limits(seeds: Sequence[float], ends: Iterable[float | None], least: Least) -> Limits:
+def limits(seeds: Sequence[float], ends: Iterable[float | None], least: MinimumRange) -> Limits:
     """Return limits around the seeds, and the ends of intervals as far as REACH permits."""
     values = np.array(seeds, dtype=float)
     if not len(values):

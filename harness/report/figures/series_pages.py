@@ -12,10 +12,16 @@ from harness.law.group_results import Analysis
 from harness.law.results import RunResult
 from harness.report.figures import canvas, group_series, medians, ranges, run_series
 from harness.report.figures.canvas import Drawing, Legend, label
-from harness.report.figures.figure_specs import AxisNames, FigureSpec, Measured, Page, Unread
-from harness.report.figures.group_series import PoolPanel
+from harness.report.figures.figure_specs import (
+    AxisNames,
+    FigureSpec,
+    Page,
+    PageMeasurement,
+    UnreadRun,
+)
+from harness.report.figures.group_series import GroupPanel
 from harness.report.figures.medians import NullControls
-from harness.report.figures.run_series import SHARE, STEP, Clock, Panel
+from harness.report.figures.run_series import SHARE, STEP, RunPanel, TimeAxis
 from harness.report.text import naming
 from harness.report.text.wording import plural
 
@@ -26,8 +32,8 @@ MEDIANS = "medians over runs"
 BAND = "10% to 90% of runs"
 NULL_CONTROL = ", null control"
 """End of the name of a panel of null controls."""
-DrawRuns = Callable[[Sequence[Panel], str, AxisNames], Drawing]
-DrawGroups = Callable[[Sequence[PoolPanel], str, AxisNames], Drawing]
+DrawRuns = Callable[[Sequence[RunPanel], str, AxisNames], Drawing]
+DrawGroups = Callable[[Sequence[GroupPanel], str, AxisNames], Drawing]
 
 
 def series_figure(
@@ -55,14 +61,14 @@ def pages(analysis: Analysis, every_run: bool) -> tuple[Page, ...]:
 
     For more than MOST_RUNS runs the page shows medians; `every_run` adds pages of single runs.
     """
-    readable = analysis.readable
+    readable = analysis.readable_runs
     if not readable:
         unread = tuple(
-            Unread(run.run, run.error.message if run.error else None) for run in analysis.runs
+            UnreadRun(run.run, run.error.message if run.error else None) for run in analysis.runs
         )
         return (Page("", unread=unread),)
-    finished = analysis.counted(readable)
-    clock = run_series.common_clock(analysis.series[run.run] for run in readable)
+    finished = analysis.runs_in_means(readable)
+    clock = run_series.common_time_axis(analysis.series[run.run] for run in readable)
     if len(readable) <= MOST_RUNS:
         return (_of_runs(analysis, readable, clock, ""),)
     drawn = [_of_groups(analysis, readable, clock)] if finished else []
@@ -72,7 +78,7 @@ def pages(analysis: Analysis, every_run: bool) -> tuple[Page, ...]:
     return tuple(drawn)
 
 
-def _of_runs(analysis: Analysis, runs: Sequence[RunResult], clock: Clock, suffix: str) -> Page:
+def _of_runs(analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis, suffix: str) -> Page:
     panels = tuple(
         replace(panel, null_controls=null_controls(analysis, panel.level, clock))
         for panel in run_series.panels(analysis, runs, clock)
@@ -80,7 +86,7 @@ def _of_runs(analysis: Analysis, runs: Sequence[RunResult], clock: Clock, suffix
     return Page(suffix, _measured(runs, clock), panels=panels)
 
 
-def _of_groups(analysis: Analysis, runs: Sequence[RunResult], clock: Clock) -> Page:
+def _of_groups(analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis) -> Page:
     pools = tuple(
         replace(panel, null_controls=null_controls(analysis, panel.level, clock))
         for panel in group_series.panels(analysis, runs, clock)
@@ -88,11 +94,11 @@ def _of_groups(analysis: Analysis, runs: Sequence[RunResult], clock: Clock) -> P
     return Page("", _measured(runs, clock), pools=pools)
 
 
-def null_controls(analysis: Analysis, level: str, clock: Clock) -> NullControls | None:
+def null_controls(analysis: Analysis, level: str, clock: TimeAxis) -> NullControls | None:
     """Return the finished null controls of a panel's level and remedy; None if there are none."""
     of_level = [
         clock.series(analysis.series[run.run])
-        for run in analysis.counted(analysis.readable)
+        for run in analysis.runs_in_means(analysis.readable_runs)
         if run.setting("algorithm", "null_control") is True
         and analysis.series[run.run].level == f"{level}{NULL_CONTROL}"
     ]
@@ -102,14 +108,14 @@ def null_controls(analysis: Analysis, level: str, clock: Clock) -> NullControls 
     entropy = [s.course_entropy for s in of_level]
     return NullControls(
         len(of_level),
-        medians.over_runs([s.course_steps for s in of_level], entropy, edges),
-        medians.over_runs([s.steps for s in of_level], [s.reward for s in of_level], edges),
+        medians.medians_over_runs([s.course_steps for s in of_level], entropy, edges),
+        medians.medians_over_runs([s.steps for s in of_level], [s.reward for s in of_level], edges),
     )
 
 
-def _measured(runs: Sequence[RunResult], clock: Clock) -> Measured:
+def _measured(runs: Sequence[RunResult], clock: TimeAxis) -> PageMeasurement:
     policies, columns = {_policy_kind(run) for run in runs}, {run.reward for run in runs}
-    return Measured(
+    return PageMeasurement(
         policies.pop() if len(policies) == 1 else None,
         columns.pop() if len(columns) == 1 else None,
         clock.unit,
@@ -147,7 +153,7 @@ def _in_shares(drawing: Drawing) -> Drawing:
     return replace(drawing, columns=columns, rows=tuple(rows))
 
 
-def axis_names(measured: Measured, shown: Callable[[str], str] = label) -> AxisNames:
+def axis_names(measured: PageMeasurement, shown: Callable[[str], str] = label) -> AxisNames:
     """Return the axes' labels with units, without what differs between the runs.
 
     `shown` makes the name of R's column fit to be drawn.
@@ -163,7 +169,7 @@ def axis_names(measured: Measured, shown: Callable[[str], str] = label) -> AxisN
     )  # fmt: skip
 
 
-def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:
+def _empty(unread: Sequence[UnreadRun], name: str, heading: str) -> Drawing:
     """Return a picture that says why nothing can be drawn."""
     reasons = [run.reason for run in unread if run.reason is not None]
     first = f" The first: {label(reasons[0], 200)}" if reasons else ""
@@ -174,7 +180,7 @@ def _empty(unread: Sequence[Unread], name: str, heading: str) -> Drawing:
     return Drawing(name, grid.figure, ("run", "reason"), rows)
 
 
-def group_legend(panels: Sequence[PoolPanel], marked: bool, band: bool = True) -> Legend:
+def group_legend(panels: Sequence[GroupPanel], marked: bool, band: bool = True) -> Legend:
     """Return entries for all groups, as points if `marked`, else as lines, and for a `band`."""
     slots = {pool.legend: pool.slot for panel in panels for pool in panel.pools}
     labels = canvas.labels(slots, canvas.LONGEST_GROUP)

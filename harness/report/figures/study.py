@@ -9,8 +9,8 @@ import numpy as np
 
 from harness.law.compare import quantities
 from harness.law.compare.link_tests import SIGNS
-from harness.law.compare.links import Judged
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.links import LinkResult
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.law.results import Interval
 from harness.report.figures import canvas, seed_rows
 from harness.report.figures.canvas import Drawing, label
@@ -37,7 +37,7 @@ TICKS = 5
 """The most intervals between ticks: labels of three decimals would touch."""
 
 
-def draw(outcome: Outcome) -> Drawing:
+def draw(outcome: StudyOutcome) -> Drawing:
     """Draw a panel per link, then one per check, each on the scale of its own quantity."""
     pairs = kinds_of(outcome)
     shown, kinds = [judged for judged, _ in pairs], [kind for _, kind in pairs]
@@ -45,7 +45,7 @@ def draw(outcome: Outcome) -> Drawing:
     heading = f"{label(outcome.study)}: {outcome.verdict}"
     grid = canvas.grid(heading, titles, 1, HEIGHT)
     slots = {seed: slot for slot, seed in enumerate(_seeds(shown))}
-    others = others_of(outcome)
+    others = effects_of_other_study(outcome)
     for judged, (axes,) in zip(shown, grid.panels, strict=True):
         _panel(axes, judged, slots, others.get(judged.link.name))
         grid.label_x(axes, _what(judged))
@@ -53,30 +53,30 @@ def draw(outcome: Outcome) -> Drawing:
     return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(shown, kinds, others)))
 
 
-def kinds_of(outcome: Outcome) -> list[tuple[Judged, str]]:
+def kinds_of(outcome: StudyOutcome) -> list[tuple[LinkResult, str]]:
     """Return what is drawn, in order: links that decide, other links, checks."""
     deciding = outcome.stated.deciding
     links = [(j, "link" if j.link.name in deciding else "beside") for j in outcome.links]
     return [*links, *((judged, "check") for judged in outcome.checks)]
 
 
-def others_of(outcome: Outcome) -> dict[str, Interval]:
+def effects_of_other_study(outcome: StudyOutcome) -> dict[str, Interval]:
     """Return link or check -> its effect in the other study that this one is compared with."""
-    effects = outcome.beside.effects if outcome.beside else ()
+    effects = outcome.comparison.effects if outcome.comparison else ()
     return {effect.name: effect.other for effect in effects if effect.other is not None}
 
 
-def _seeds(shown: list[Judged]) -> list[int]:
+def _seeds(shown: list[LinkResult]) -> list[int]:
     return sorted({seed for judged in shown for seed in judged.by_seed})
 
 
-def title(judged: Judged, kind: str) -> str:
+def title(judged: LinkResult, kind: str) -> str:
     """Return `check: NAME: supported`."""
     prefix = "" if kind == "link" else f"{kind}: "
     return f"{prefix}{label(judged.link.name, 80)}: {judged.verdict}"
 
 
-def _panel(axes: Axes, judged: Judged, slots: dict[int, int], other: Interval | None) -> None:
+def _panel(axes: Axes, judged: LinkResult, slots: dict[int, int], other: Interval | None) -> None:
     link, many = judged.link, len(slots) > len(canvas.COLOURS)
     low, high = limits(judged, other)
     axes.axvspan(
@@ -107,13 +107,13 @@ def _panel(axes: Axes, judged: Judged, slots: dict[int, int], other: Interval | 
     axes.locator_params(axis="x", nbins=TICKS)
 
 
-def _what(judged: Judged) -> str:
+def _what(judged: LinkResult) -> str:
     link = judged.link
     net = ", net of null" if link.net_of_null else ""
-    return f"{label(link_words.compared(link), 80)}\n{link_words.measured(link)}{net}"
+    return f"{label(link_words.compared_arms(link), 80)}\n{link_words.measured_quantity(link)}{net}"
 
 
-def limits(judged: Judged, other: Interval | None) -> canvas.Limits:
+def limits(judged: LinkResult, other: Interval | None) -> canvas.Limits:
     """Return limits around 0, the margin on the stated side, every pair and both intervals."""
     values = [0.0, SIGNS[judged.link.direction] * judged.link.margin, *judged.by_seed.values()]
     for interval in (judged.judged, other):
@@ -141,7 +141,7 @@ def _entries(slots: dict[int, int], *, others: bool) -> canvas.Legend:
 
 
 def _rows(
-    shown: list[Judged], kinds: list[str], others: dict[str, Interval]
+    shown: list[LinkResult], kinds: list[str], others: dict[str, Interval]
 ) -> Iterator[dict[str, Any]]:
     for judged, kind in zip(shown, kinds, strict=True):
         link, probe = judged.link, judged.link.probe
@@ -161,7 +161,7 @@ def _rows(
         }  # fmt: skip
 
 
-def _parts(judged: Judged, seed: int) -> dict[str, float]:
+def _parts(judged: LinkResult, seed: int) -> dict[str, float]:
     """Return the difference before subtraction of null controls, and the number of each arm."""
     link = judged.link
     columns = {"of_arm": link.arm, "of_against": link.against or ""}

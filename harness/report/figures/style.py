@@ -1,7 +1,7 @@
 """The two styles of figures: for a screen, with findings as titles; for a paper, at its width.
 
-A style is active inside `styled`, like matplotlib's own settings, so that it need not be passed to
-figures.
+A style is active inside `use_style`, like matplotlib's own settings, so that it need not be
+passed to figures.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def current() -> Style:
 
 
 @contextlib.contextmanager
-def styled(style: Style = SCREEN) -> Iterator[None]:
+def use_style(style: Style = SCREEN) -> Iterator[None]:
     """Activate the style on top of matplotlib's defaults, ignoring the user's own settings."""
     from harness.report.figures.matplotlib_loader import mpl
 

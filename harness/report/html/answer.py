@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
-from harness.law.compare.study_outcome import Outcome
-from harness.law.group_results import Analysis, Pooled
-from harness.law.result_parts import Anchors
+from harness.law.compare.study_outcome import StudyOutcome
+from harness.law.group_results import Analysis, SeedMean
+from harness.law.result_parts import AnchorRewards
 from harness.law.results import Onset, RunResult
 from harness.records.study_file import StudyStatement
-from harness.report.html.blocks import Row, Table, from_rich, row
+from harness.report.html.blocks import HtmlTable, TableRow, from_rich, row
 from harness.report.html.link_chart import links
 from harness.report.html.plot import Chart
 from harness.report.tables import other_study, validity
@@ -33,17 +33,17 @@ SEE_TABLES = ": see --tables"
 
 
 @dataclass(frozen=True)
-class Study:
+class ReportedStudy:
     """A study as it was last judged, read from its folder."""
 
     name: str
     stated: StudyStatement
-    outcome: Outcome | None
+    outcome: StudyOutcome | None
     notes: Sequence[str]
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerSection:
     """The answer of a study, or of the fitted runs."""
 
     title: str
@@ -52,28 +52,30 @@ class Answer:
     kind: str
     """CSS class of the badge."""
     sentences: Sequence[str]
-    tables: Sequence[Table]
+    tables: Sequence[HtmlTable]
     charts: Sequence[Chart]
     notes: Sequence[str]
 
 
-def of_study(study: Study) -> Answer:
+def of_study(study: ReportedStudy) -> AnswerSection:
     """Return the question, the verdict, and the links that it follows from."""
     outcome = study.outcome
     if outcome is None:
-        stated = [f"{link.name}: {link_words.stated(link)}" for link in study.stated.links]
-        return Answer(
+        stated = [
+            f"{link.name}: {link_words.statement_with_margin(link)}" for link in study.stated.links
+        ]
+        return AnswerSection(
             study.stated.question, "not judged", "open", list(study.notes), (), (),
             ["stated beforehand:", *stated],
         )  # fmt: skip
     tables = [from_rich("Links that decide, links beside, checks", study_table.table(outcome))]
     sentences = [study_table.closing(outcome), *study.notes]
-    if (beside := outcome.beside) is not None:
+    if (beside := outcome.comparison) is not None:
         tables.append(from_rich("The same study elsewhere", other_study.table(beside)))
         words = outcome.stated.words
-        sentences += [other_study.elsewhere(beside, words), other_study.agreement(beside)]
+        sentences += [other_study.other_study_line(beside, words), other_study.agreement(beside)]
     users = validity.finding(outcome.validity, outcome.unknown_validity)
-    return Answer(
+    return AnswerSection(
         study_table.headline(outcome),
         outcome.verdict,
         COLOURS.get(outcome.verdict, "open"),
@@ -84,7 +86,7 @@ def of_study(study: Study) -> Answer:
     )
 
 
-def of_analysis(analysis: Analysis) -> Answer | None:
+def of_analysis(analysis: Analysis) -> AnswerSection | None:
     """Return a row and a sentence per level, and the open questions; None if no run was read."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if not fitted:
@@ -92,8 +94,8 @@ def of_analysis(analysis: Analysis) -> Answer | None:
     shown, levels = answer.rows(analysis), list(naming.by_level(analysis, fitted))
     if len(shown) == len(levels) == 1:
         shown = [replace(shown[0], name=levels[0])]
-    left_open = [line.removesuffix(SEE_TABLES) for line in answer.left_open(analysis, shown)]
-    return Answer(
+    left_open = [line.removesuffix(SEE_TABLES) for line in answer.open_questions(analysis, shown)]
+    return AnswerSection(
         headline(analysis, fitted), "", "", [answer.heading(analysis)],
         [by_level(shown)] if shown else [], (), [*left_open, *findings.closing(analysis, fitted)],
     )  # fmt: skip
@@ -110,16 +112,16 @@ def headline(analysis: Analysis, fitted: Sequence[RunResult]) -> str:
     return f"{plural(len(told), 'run')}{beside}: {law}; {onsets}"
 
 
-def by_level(rows: Sequence[answer.Row]) -> Table:
+def by_level(rows: Sequence[answer.AnswerRow]) -> HtmlTable:
     """Return a row per group of runs that differ only in the seed, or per single run."""
     headings = (
         "level", "seeds", "gain of reward", "reward at the end", "references", "fall of H, nats",
         "lost to noise", "collapse", "law",
     )  # fmt: skip
-    return Table("By level", headings, tuple(map(_level, rows)), [METHOD])
+    return HtmlTable("By level", headings, tuple(map(_level, rows)), [METHOD])
 
 
-def _level(one: answer.Row) -> Row:
+def _level(one: answer.AnswerRow) -> TableRow:
     return row(
         one.name,
         str(one.seeds),
@@ -133,13 +135,13 @@ def _level(one: answer.Row) -> Row:
     )
 
 
-def _mean(of: Pooled | None) -> str:
+def _mean(of: SeedMean | None) -> str:
     """Return a number with its interval on the next line."""
     told = wording.pooled(of) if of is not None else None
     return "-" if told is None else told.replace(" [", "\n[", 1)
 
 
-def _references(anchors: Anchors | None) -> str:
+def _references(anchors: AnchorRewards | None) -> str:
     if anchors is None:
         return "-"
     known = {"deaf": anchors.deaf, "random": anchors.random, "attentive": anchors.attentive}
@@ -151,14 +153,14 @@ def _collapse(onsets: Sequence[Onset | None]) -> str:
     if not onsets:
         return "too short"
     if len(onsets) == 1:
-        return wording.onset(onsets[0]).replace(" [", "\n[", 1)
+        return wording.onset_words(onsets[0]).replace(" [", "\n[", 1)
     found = sorted(one.step for one in onsets if one is not None and one.is_collapse)
     told = f"{len(found)} of {len(onsets)}"
     ends = dict.fromkeys(f"{step:.0f}" for step in (found[:1] + found[-1:]))
     return f"{told}\nfrom step {' to '.join(ends)}" if found else told
 
 
-def _law(one: answer.Row) -> str:
+def _law(one: answer.AnswerRow) -> str:
     """Return the verdicts, one per line."""
     counts = Counter(map(wording.verdict, one.verdicts))
     lines = [word if len(one.verdicts) == 1 else f"{word}: {n}" for word, n in counts.most_common()]

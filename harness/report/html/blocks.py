@@ -23,7 +23,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A row; `kind` is QUIET, HEADING or empty."""
 
     cells: tuple[Cell, ...]
@@ -31,19 +31,19 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class HtmlTable:
     """A table with a caption and notes below it."""
 
     caption: str
     headings: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     notes: Sequence[str] = ()
     equal_lines: bool = False
     """True if a cell's lines have equal weight; else the second is the interval of the first."""
 
 
 @dataclass(frozen=True)
-class Pair:
+class NamedValue:
     """A name and its value."""
 
     name: str
@@ -55,17 +55,17 @@ class Card:
     """A titled list of settings or measurements, and the runs that it is about."""
 
     title: str
-    pairs: Sequence[Pair]
+    pairs: Sequence[NamedValue]
     about: str = ""
-    tables: Sequence[Table] = ()
+    tables: Sequence[HtmlTable] = ()
 
 
-def row(*cells: str, kind: str = "") -> Row:
+def row(*cells: str, kind: str = "") -> TableRow:
     """Return a row; a line break in a cell separates its lines."""
-    return Row(tuple(Cell(tuple(cell.split("\n"))) for cell in cells), kind)
+    return TableRow(tuple(Cell(tuple(cell.split("\n"))) for cell in cells), kind)
 
 
-def from_rich(caption: str, table: RichTable, notes: Sequence[str] = ()) -> Table:
+def from_rich(caption: str, table: RichTable, notes: Sequence[str] = ()) -> HtmlTable:
     """Convert a table of the terminal, so that both have the same content."""
     columns = [list(column.cells) for column in table.columns]
     rows = []
@@ -73,7 +73,7 @@ def from_rich(caption: str, table: RichTable, notes: Sequence[str] = ()) -> Tabl
         cells = [column[at] for column in columns]
         rows.append(row(*map(plain, cells), kind=_kind(str(shown.style or ""), cells)))
     headings = tuple(plain(column.header) for column in table.columns)
-    return Table(caption, headings, tuple(rows), notes)
+    return HtmlTable(caption, headings, tuple(rows), notes)
 
 
 def plain(cell: object) -> str:

@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.report.html.blocks import Card, Pair, Row, Table, row
-from harness.report.html.folders import LevelCard, RunPlace
+from harness.report.html.blocks import Card, HtmlTable, NamedValue, TableRow, row
+from harness.report.html.folders import CardEntry, LocatedRun
 from harness.report.text import wording
 
 INTERVAL = {"value", "low", "high"}
@@ -30,9 +30,9 @@ LEVELS = (
 """Column of the table of levels -> path of its value."""
 
 
-def measurement(runs: Sequence[RunPlace], called: Mapping[str, str]) -> list[Card]:
+def measurement_cards(runs: Sequence[LocatedRun], called: Mapping[str, str]) -> list[Card]:
     """Return how H and R were measured: a card for each distinct way, with its runs."""
-    ways: dict[str, list[RunPlace]] = {}
+    ways: dict[str, list[LocatedRun]] = {}
     for one in runs:
         if one.status is not None and one.status.measurement:
             key = json.dumps(one.status.measurement, sort_keys=True, default=str)
@@ -47,9 +47,9 @@ def measurement(runs: Sequence[RunPlace], called: Mapping[str, str]) -> list[Car
     ]
 
 
-def made_with(runs: Sequence[RunPlace], called: Mapping[str, str]) -> list[Card]:
+def provenance_cards(runs: Sequence[LocatedRun], called: Mapping[str, str]) -> list[Card]:
     """Return versions, revision and start model: a card for each distinct set, with its runs."""
-    ways: dict[str, list[RunPlace]] = {}
+    ways: dict[str, list[LocatedRun]] = {}
     for one in runs:
         if one.status is not None:
             key = json.dumps(_made(one), sort_keys=True, default=str)
@@ -63,7 +63,7 @@ def made_with(runs: Sequence[RunPlace], called: Mapping[str, str]) -> list[Card]
     ]  # fmt: skip
 
 
-def _made(one: RunPlace) -> dict[str, Any]:
+def _made(one: LocatedRun) -> dict[str, Any]:
     assert one.status is not None
     about = {"git revision": one.status.git, "start model": one.status.start_model}
     about["simulator version"] = one.status.simulator_version  # type: ignore[assignment]
@@ -82,7 +82,7 @@ def _of(names: Sequence[str], of: int) -> str:
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
-def levels(cards: Sequence[LevelCard]) -> list[Table]:
+def level_tables(cards: Sequence[CardEntry]) -> list[HtmlTable]:
     """Return a table with a row per difficulty card."""
     if not cards:
         return []
@@ -91,10 +91,12 @@ def levels(cards: Sequence[LevelCard]) -> list[Table]:
         "Measured on reference users and replies before training; rewards are final emotion / 100. "
         "The best deaf schedule is the best fixed sequence of strategies; it hears nothing."
     ]
-    return [Table("Difficulty cards", ("level", *(name for name, _ in LEVELS)), tuple(rows), notes)]
+    return [
+        HtmlTable("Difficulty cards", ("level", *(name for name, _ in LEVELS)), tuple(rows), notes)
+    ]
 
 
-def _level(card: LevelCard) -> Row:
+def _level(card: CardEntry) -> TableRow:
     parts = {"difficulty": card.difficulty, "card": card.card}
     return row(card.level, *(value(_at(parts, path)).replace(" [", "\n[") for _, path in LEVELS))
 
@@ -105,7 +107,7 @@ def _at(values: Any, path: Sequence[str]) -> Any:
     return values
 
 
-def level_details(cards: Sequence[LevelCard]) -> list[Card]:
+def level_details(cards: Sequence[CardEntry]) -> list[Card]:
     """Return the other values of each difficulty card, except its long tables."""
     return [
         Card(
@@ -120,13 +122,13 @@ def level_details(cards: Sequence[LevelCard]) -> list[Card]:
     ]
 
 
-def pairs(values: Any, above: str = "") -> Iterator[Pair]:
+def pairs(values: Any, above: str = "") -> Iterator[NamedValue]:
     """Yield each leaf of nested mappings with its dotted name."""
     if isinstance(values, Mapping) and not values.keys() >= INTERVAL:
         for name, one in values.items():
             yield from pairs(one, f"{above}.{name}" if above else str(name))
     else:
-        yield Pair(wording.plain(above), value(values))
+        yield NamedValue(wording.without_underscores(above), value(values))
 
 
 def value(of: Any) -> str:

@@ -33,7 +33,7 @@ KINDS = (
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenConversation:
     """A conversation, and why it was chosen."""
 
     conversation: SavedConversation
@@ -53,27 +53,29 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class OfRun:
+class RunConversations:
     """The conversations chosen from a run, and notes on the choice."""
 
-    chosen: tuple[Chosen, ...]
+    chosen: tuple[ChosenConversation, ...]
     saved_steps: int
     notes: tuple[str, ...]
     """Files that could not be read, and information that older files lack."""
 
 
-def answered(question: tuple[Path, float | None]) -> OfRun:
-    """Call `of_run` with one argument, for a process pool."""
-    return of_run(*question)
+def choose_in_process(question: tuple[Path, float | None]) -> RunConversations:
+    """Call `choose_conversations` with one argument, for a process pool."""
+    return choose_conversations(*question)
 
 
-def of_run(folder: Path, onset: float | None) -> OfRun:
+def choose_conversations(folder: Path, onset: float | None) -> RunConversations:
     """Choose conversations by the rule. A damaged file becomes a note."""
     try:
         steps = saved_conversations.steps(folder)
     except OSError as error:
-        return OfRun((), 0, (f"conversations cannot be listed: {error.strerror or error}",))
-    chosen: list[Chosen] = []
+        return RunConversations(
+            (), 0, (f"conversations cannot be listed: {error.strerror or error}",)
+        )
+    chosen: list[ChosenConversation] = []
     notes: dict[str, None] = {}
     for step, moments in moments_of(steps, onset).items():
         try:
@@ -83,8 +85,8 @@ def of_run(folder: Path, onset: float | None) -> OfRun:
             continue
         if saved.note:
             notes[saved.note] = None
-        chosen += of_step(saved.conversations, moments)
-    return OfRun(tuple(chosen), len(steps), tuple(notes))
+        chosen += choose_of_step(saved.conversations, moments)
+    return RunConversations(tuple(chosen), len(steps), tuple(notes))
 
 
 def moments_of(steps: Sequence[int], onset: float | None) -> dict[int, tuple[str, ...]]:
@@ -108,9 +110,9 @@ def moments_of(steps: Sequence[int], onset: float | None) -> dict[int, tuple[str
     return dict(sorted(found.items()))
 
 
-def of_step(
+def choose_of_step(
     conversations: Sequence[SavedConversation], moments: tuple[str, ...]
-) -> Iterator[Chosen]:
+) -> Iterator[ChosenConversation]:
     """Yield the worst, the middle and the best conversation of each level, without repetitions."""
     levels = dict.fromkeys(one.level for one in conversations)
     for level in levels:
@@ -126,4 +128,4 @@ def of_step(
         middle = (len(ranked) - 1) // 2
         for rank, place in ((WORST, 0), (MIDDLE, middle), (BEST, best)):
             if rank == MIDDLE or (place != middle and best > 0):
-                yield Chosen(ranked[place][3], moments, rank)
+                yield ChosenConversation(ranked[place][3], moments, rank)

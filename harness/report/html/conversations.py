@@ -15,9 +15,9 @@ from markupsafe import Markup
 from harness.law.group_results import Analysis
 from harness.law.results import RunResult
 from harness.report.html import choice
-from harness.report.html.choice import KINDS, Chosen, OfRun
-from harness.report.html.folders import RunPlace
-from harness.report.html.talks import Shown, view
+from harness.report.html.choice import KINDS, ChosenConversation, RunConversations
+from harness.report.html.folders import LocatedRun
+from harness.report.html.talks import ConversationView, view
 from harness.report.text import conversation as words
 from harness.report.text import naming, wording
 from harness.report.text.wording import plural
@@ -29,14 +29,14 @@ class Selection:
     """The conversations in the page, and notes on those that are not."""
 
     rendered: tuple[Markup, ...]
-    shown: tuple[Shown, ...]
+    shown: tuple[ConversationView, ...]
     notes: tuple[str, ...]
 
 
 def select(
     analysis: Analysis,
-    runs: Sequence[RunPlace],
-    render: Callable[[Shown], Markup],
+    runs: Sequence[LocatedRun],
+    render: Callable[[ConversationView], Markup],
     room: int,
     pool: Executor | None = None,
 ) -> Selection:
@@ -45,7 +45,7 @@ def select(
     result = {run.run: run for run in analysis.runs}
     chosen = _chosen(result, runs, pool)
     kept: dict[tuple[str, int], Markup] = {}
-    views: dict[tuple[str, int], Shown] = {}
+    views: dict[tuple[str, int], ConversationView] = {}
     highest = _highest_entropy(one for of in chosen.values() for one in of.chosen)
     left: list[str] = []
     for kind in range(len(KINDS)):
@@ -77,19 +77,19 @@ def select(
 
 
 def _chosen(
-    result: Mapping[str, RunResult], runs: Sequence[RunPlace], pool: Executor | None
-) -> dict[str, OfRun]:
+    result: Mapping[str, RunResult], runs: Sequence[LocatedRun], pool: Executor | None
+) -> dict[str, RunConversations]:
     """Return what is chosen from each run that has a folder."""
     asked = {place.run: place.folder for place in runs if place.folder is not None}
     onsets = [result[run].onset for run in asked]
     steps = [onset.step if onset else None for onset in onsets]
     questions = list(zip(asked.values(), steps, strict=True))
-    read = process_pool.submit(pool, choice.answered, questions).results()
+    read = process_pool.submit(pool, choice.choose_in_process, questions).results()
     return dict(zip(asked, read, strict=True))
 
 
 def _as_fits(
-    made: Mapping[tuple[str, int], tuple[Shown, Markup]], room: int
+    made: Mapping[tuple[str, int], tuple[ConversationView, Markup]], room: int
 ) -> Iterator[tuple[str, int]]:
     """Yield the conversations that fit into `room`, in the order of the runs."""
     for key, (_, text) in made.items():
@@ -106,9 +106,9 @@ def _left_out(kind: int, count: int, of: int) -> str:
 
 
 def _notes(
-    chosen: Mapping[str, OfRun],
+    chosen: Mapping[str, RunConversations],
     called: Mapping[str, str],
-    shown: Sequence[Shown],
+    shown: Sequence[ConversationView],
     left: Sequence[str],
     highest: float,
 ) -> Iterator[str]:
@@ -136,7 +136,7 @@ def _notes(
         yield f"{whose}: {note}"
 
 
-def _how_to_read(shown: Sequence[Shown], highest: float) -> Iterator[str]:
+def _how_to_read(shown: Sequence[ConversationView], highest: float) -> Iterator[str]:
     """Yield explanations that apply to every conversation."""
     if not shown:
         return
@@ -154,7 +154,7 @@ def _how_to_read(shown: Sequence[Shown], highest: float) -> Iterator[str]:
     )
 
 
-def _highest_entropy(chosen: Iterator[Chosen]) -> float:
+def _highest_entropy(chosen: Iterator[ChosenConversation]) -> float:
     """Return the upper end of the scale of all curves of H; 1 if there are none."""
     values = [h for one in chosen for h in one.conversation.entropies_nats if h is not None]
     return max(values, default=0.0) or 1.0

@@ -14,16 +14,16 @@ from harness.report.figures import canvas, curves, ranges, residuals
 from harness.report.figures.canvas import Limits
 from harness.report.figures.curves import ALL_SLICES, SLICE
 from harness.report.figures.figure_specs import AxisNames, Page
-from harness.report.figures.group_series import Pool, PoolPanel
-from harness.report.figures.medians import Middle, NullControls
-from harness.report.figures.ranges import Least
-from harness.report.figures.run_series import Panel as RunPanel
+from harness.report.figures.group_series import GroupPanel, GroupTrace
+from harness.report.figures.medians import MedianBand, NullControls
+from harness.report.figures.ranges import MinimumRange
+from harness.report.figures.run_series import RunPanel as RunPanel
 from harness.report.figures.run_series import Trace
 from harness.report.figures.series_pages import MEDIANS, axis_names
 from harness.report.html import legends, plot
 from harness.report.html.axes import axis
 from harness.report.html.legends import DOT, SAMPLE, SWATCH, floats, pool_name, traces_of
-from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, marker
+from harness.report.html.plot import Chart, ChartPanel, HoverPoints, LegendEntry, Plot, css, marker
 
 
 def entropy_curves(page: Page) -> Chart:
@@ -40,7 +40,7 @@ def entropy_curves(page: Page) -> Chart:
             names.reward_range,
         )
         columns = tuple(_pooled_course(panel, shared, names) for panel in page.pools)
-        entries = [*legends.pools(page), *_background(page, bool(held_out))]
+        entries = [*legends.group_entries(page), *_background(page, bool(held_out))]
         return Chart("entropy_curves", f"{heading}: {MEDIANS}", columns, tuple(entries))
     traces = traces_of(page)
     met = [trace.held_out.reward for trace in traces if trace.held_out is not None]
@@ -51,24 +51,24 @@ def entropy_curves(page: Page) -> Chart:
         names.reward_range,
     )
     columns = tuple(_course(panel, shared, names) for panel in page.panels)
-    entries = list(legends.seeds(traces))
+    entries = list(legends.seed_entries(traces))
     if any(trace.onset is not None for trace in traces):
-        entries.append(Entry("line dashed ink", SAMPLE, "onset"))
-        entries.append(Entry("band ink", SWATCH, "its 95% interval"))
+        entries.append(LegendEntry("line dashed ink", SAMPLE, "onset"))
+        entries.append(LegendEntry("band ink", SWATCH, "its 95% interval"))
     entries += _background(page, bool(met))
     return Chart("entropy_curves", heading, columns, tuple(entries))
 
 
-def _background(page: Page, held_out: bool) -> Iterator[Entry]:
+def _background(page: Page, held_out: bool) -> Iterator[LegendEntry]:
     """Yield the entries for held-out users, the batch and the null controls, if drawn."""
     if held_out:
-        yield Entry("line thin ink", SAMPLE, curves.HELD_OUT)
-        yield Entry("line thin faint ink", SAMPLE, curves.BATCH)
+        yield LegendEntry("line thin ink", SAMPLE, curves.HELD_OUT)
+        yield LegendEntry("line thin faint ink", SAMPLE, curves.BATCH)
     beside = [panel.null_controls for panel in page.pools or page.panels]
     runs = [null.runs for null in beside if null is not None]
     if runs:
         of = f": median of {max(runs)}" if max(runs) > 1 else ""
-        yield Entry("line dotted grey", SAMPLE, f"null control of the level{of}")
+        yield LegendEntry("line dotted grey", SAMPLE, f"null control of the level{of}")
 
 
 def _null_controls(pair: tuple[Plot, Plot], null: NullControls | None) -> None:
@@ -78,7 +78,7 @@ def _null_controls(pair: tuple[Plot, Plot], null: NullControls | None) -> None:
     name = "null control" if null.runs == 1 else f"null controls, median of {null.runs}"
     for made, values in zip(pair, (null.entropy, null.reward), strict=True):
         made.line("dotted grey", *floats(values.at, values.median))
-        made.hover(Hovered(name, *floats(values.at, values.median), legends.NO_SERIES))
+        made.hover(HoverPoints(name, *floats(values.at, values.median), legends.NO_SERIES))
 
 
 def _pair(title: str, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> tuple[Plot, Plot]:
@@ -90,7 +90,7 @@ def _pair(title: str, shared: tuple[Limits, Limits, Limits], names: AxisNames) -
 
 def _course(
     panel: RunPanel, shared: tuple[Limits, Limits, Limits], names: AxisNames
-) -> tuple[Panel, Panel]:
+) -> tuple[ChartPanel, ChartPanel]:
     top, bottom = _pair(f"{panel.level}: {panel.onset_finding}", shared, names)
     begun = [trace for trace in panel.traces if trace.onset is not None]
     for made in (top, bottom):
@@ -120,12 +120,12 @@ def _onset(made: Plot, trace: Trace, place: int, count: int) -> None:
 def _run_line(made: Plot, trace: Trace, steps: list[float], values: list[float]) -> None:
     made.line(f"thin {css(trace.slot)}", steps, values)
     made.dots(f"small {css(trace.slot)}", steps, values, "h0")
-    made.hover(Hovered(trace.legend, steps, values, trace.slot))
+    made.hover(HoverPoints(trace.legend, steps, values, trace.slot))
 
 
 def _pooled_course(
-    panel: PoolPanel, shared: tuple[Limits, Limits, Limits], names: AxisNames
-) -> tuple[Panel, Panel]:
+    panel: GroupPanel, shared: tuple[Limits, Limits, Limits], names: AxisNames
+) -> tuple[ChartPanel, ChartPanel]:
     top, bottom = _pair(f"{panel.level}: {panel.onset_finding}", shared, names)
     _null_controls((top, bottom), panel.null_controls)
     for pool in panel.pools:
@@ -141,12 +141,12 @@ def _pooled_course(
     return top.panel(), bottom.panel()
 
 
-def _middle(made: Plot, pool: Pool, values: Middle | None) -> None:
+def _middle(made: Plot, pool: GroupTrace, values: MedianBand | None) -> None:
     if values is None:
         return
     made.band(css(pool.slot), *(list(of) for of in (values.at, values.low, values.high)))
     made.line(css(pool.slot), *floats(values.at, values.median))
-    made.hover(Hovered(pool_name(pool), *floats(values.at, values.median), pool.slot))
+    made.hover(HoverPoints(pool_name(pool), *floats(values.at, values.median), pool.slot))
 
 
 def residual(page: Page) -> Chart | None:
@@ -168,14 +168,14 @@ def residual(page: Page) -> Chart | None:
     least = ranges.reward(_rewards(page), names.reward_range, ranges.RESIDUAL_SHARE)
     y = axis(residuals.RESIDUAL, canvas.limits([*spread, np.zeros(1)], least=least))
     steps = axis(names.time, canvas.limits(at_step, 0.02))
-    of_h = Least(ranges.H_NATS, 0.0)
+    of_h = MinimumRange(ranges.H_NATS, 0.0)
     entropy = axis(names.entropy, canvas.limits(at_entropy, 0.02, least=of_h))
     columns = []
     for panel in page.pools or page.panels:
         top, bottom = Plot(panel.level, steps, y), Plot("", entropy, y)
         for made in (top, bottom):
             made.across("thin ink", 0.0)
-        if isinstance(panel, PoolPanel):
+        if isinstance(panel, GroupPanel):
             for pool in panel.pools:
                 _middle(top, pool, pool.residual_by_step)
                 _middle(bottom, pool, pool.residual_by_entropy)
@@ -184,16 +184,16 @@ def residual(page: Page) -> Chart | None:
                 _left_over(top, trace, list(trace.points.steps))
                 _left_over(bottom, trace, list(trace.points.entropy))
         columns.append((top.panel(), bottom.panel()))
-    entries = legends.pools(page) if page.pools else _residual_entries(traces_of(page))
+    entries = legends.group_entries(page) if page.pools else _residual_entries(traces_of(page))
     heading = f"{residuals.HEADING}: {MEDIANS}" if page.pools else residuals.HEADING
     return Chart("residuals", heading, tuple(columns), entries)
 
 
-def _residual_entries(traces: Sequence[Trace]) -> tuple[Entry, ...]:
+def _residual_entries(traces: Sequence[Trace]) -> tuple[LegendEntry, ...]:
     drawn = [trace for trace in traces if trace.residual is not None]
-    after = Entry("dot ink hollow", DOT + plot.MARKERS[0], "after the onset")
+    after = LegendEntry("dot ink hollow", DOT + plot.MARKERS[0], "after the onset")
     is_after = any(trace.after_onset.any() for trace in drawn)
-    return (*legends.seeds(traces), *([after] if is_after else []))
+    return (*legends.seed_entries(traces), *([after] if is_after else []))
 
 
 def _rewards(page: Page) -> list[Floats]:
@@ -210,4 +210,4 @@ def _left_over(made: Plot, trace: Trace, at: list[float]) -> None:
     places = np.array(at)
     for chosen, kind in ((~after, css(trace.slot)), (after, f"{css(trace.slot)} hollow")):
         made.dots(kind, *floats(places[chosen], values[chosen]), marker(trace.slot))
-    made.hover(Hovered(trace.legend, at, list(values), trace.slot, list(trace.points.steps)))
+    made.hover(HoverPoints(trace.legend, at, list(values), trace.slot, list(trace.points.steps)))

@@ -15,8 +15,8 @@ CHARTS: Mapping[str, Callable[[Any], Chart | None]] = {
     "entropy_law": law_charts.entropy_law,
     "entropy_curves": course_charts.entropy_curves,
     "residuals": course_charts.residual,
-    "levels": group_charts.levels,
-    "forest": group_charts.compared,
+    "levels": group_charts.levels_chart,
+    "forest": group_charts.comparison_chart,
     "onset_by_difficulty": mark_charts.by_difficulty,
     "reward_by_listening": mark_charts.by_listening,
 }
@@ -28,7 +28,7 @@ def charts(analysis: Analysis) -> tuple[list[Chart], list[str]]:
     if not analysis.series:
         return [], []
     made, others = [], []
-    for sketch in registry.sketches(analysis, every_run=False):
+    for sketch in registry.select_pictures(analysis, every_run=False):
         if sketch.figure not in CHARTS or isinstance(sketch.numbers, PlugInError):
             others.append(sketch.name)
             continue

@@ -23,7 +23,7 @@ LARGEST_CARDS_BYTES = 20_000_000
 
 
 @dataclass(frozen=True)
-class RunPlace:
+class LocatedRun:
     """A run of the analysis and its folder."""
 
     run: str
@@ -35,7 +35,7 @@ class RunPlace:
 
 
 @dataclass(frozen=True)
-class LevelCard:
+class CardEntry:
     """An entry of a cards.json: the measured difficulty of a level."""
 
     level: str
@@ -43,29 +43,29 @@ class LevelCard:
     card: Mapping[str, Any]
 
 
-def places(paths: Sequence[Path], analysis: Analysis) -> list[RunPlace]:
+def locate_runs(paths: Sequence[Path], analysis: Analysis) -> list[LocatedRun]:
     """Return the folders of the runs of the analysis, in its order."""
     found = {one.run: one.folder for one in discover.discover(paths).runs}
     return [_place(run.run, found.get(run.run)) for run in analysis.runs]
 
 
-def _place(run: str, folder: Path | None) -> RunPlace:
+def _place(run: str, folder: Path | None) -> LocatedRun:
     if folder is None:
-        return RunPlace(run, None, None)
+        return LocatedRun(run, None, None)
     try:
-        return RunPlace(run, folder, run_status.read(RunFolder(folder).status))
+        return LocatedRun(run, folder, run_status.read(RunFolder(folder).status))
     except (DataError, OSError):
-        return RunPlace(run, folder, None)
+        return LocatedRun(run, folder, None)
 
 
-def level_cards(runs: Sequence[RunPlace]) -> list[LevelCard]:
+def level_cards(runs: Sequence[LocatedRun]) -> list[CardEntry]:
     """Return the distinct difficulty cards next to the runs."""
     folders = dict.fromkeys(one.folder.parent for one in runs if one.folder is not None)
-    cards: dict[str, LevelCard] = {}
+    cards: dict[str, CardEntry] = {}
     for folder in folders:
         for entry in _entries(folder / difficulty_card.FILE):
             with contextlib.suppress(*difficulty_card.DAMAGED):
-                card = LevelCard(
+                card = CardEntry(
                     str(entry["level"]), dict(entry["difficulty"]), dict(entry["card"])
                 )
                 cards.setdefault(json.dumps(entry["difficulty"], sort_keys=True), card)

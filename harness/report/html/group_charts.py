@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 from harness.law.group_results import GroupResult
 from harness.law.results import Interval
 from harness.report.figures import forest, ranges
-from harness.report.figures.ranges import Least
+from harness.report.figures.ranges import MinimumRange
 from harness.report.html import plot, row_panels
 from harness.report.html.plot import Chart
-from harness.report.html.row_panels import MOST_ROWS, Mean, Row, mean_of
+from harness.report.html.row_panels import MOST_ROWS, RowMean, SeedRow, mean_of
 from harness.report.tables import population
 from harness.report.text import wording
 
 HEADING = "Levels over their seeds: how many follow the law, its ceiling, and when they collapse"
 
 
-def compared(groups: Sequence[GroupResult]) -> Chart:
+def comparison_chart(groups: Sequence[GroupResult]) -> Chart:
     """Return the groups by each quantity in which they are compared."""
     shown = groups[: forest.MOST_GROUPS]
     columns = []
@@ -31,8 +31,8 @@ def compared(groups: Sequence[GroupResult]) -> Chart:
             if numbers is None:
                 continue
             pooled = numbers.mean(quantity)
-            mean = None if pooled.mean is None else Mean(pooled.mean, pooled.low, pooled.high)
-            rows.append(Row(population.name(group), slot, list(_seeds(group, quantity)), mean))
+            mean = None if pooled.mean is None else RowMean(pooled.mean, pooled.low, pooled.high)
+            rows.append(SeedRow(population.name(group), slot, list(_seeds(group, quantity)), mean))
         limits = (-0.03, 1.06) if quantity == "onset" else forest.LEAST[quantity]
         title, unit = str(forest.title(groups, quantity)), forest.UNITS.get(quantity, "reward")
         columns.append((row_panels.panel(title, unit, rows, limits),))
@@ -54,15 +54,15 @@ def _seeds(group: GroupResult, quantity: str) -> Iterator[tuple[str, float, bool
             yield _value(who, value)
 
 
-def levels(groups: Sequence[GroupResult]) -> Chart:
+def levels_chart(groups: Sequence[GroupResult]) -> Chart:
     """Return the chart of each level over its seeds."""
     shown = groups[:MOST_ROWS]
     told = [
-        (slot, population.name(group), population.answers(group))
+        (slot, population.name(group), population.population_of(group))
         for slot, group in enumerate(shown)
     ]
     follows = [
-        Row(
+        SeedRow(
             name, slot,
             [*[("follows the law", 1.0, False)] * of.follows.followers,
              *[("does not follow the law", 0.0, False)] * of.follows.others,
@@ -72,7 +72,7 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
         for slot, name, of in told
     ]  # fmt: skip
     ceilings = [
-        Row(
+        SeedRow(
             name, slot,
             [_value(_who(run.run, run.seed), run.own) for run in of.law.ceiling.runs],
             mean_of(of.law.ceiling.mean), population.WHY.get(of.law.ceiling.why or "", "not known"),
@@ -80,7 +80,7 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
         for slot, name, of in told
     ]  # fmt: skip
     onsets = [
-        Row(
+        SeedRow(
             name, slot,
             [
                 _onset(_who(run.run, run.seed), run.step if run.collapsed else None, run.step)
@@ -95,7 +95,7 @@ def levels(groups: Sequence[GroupResult]) -> Chart:
         (row_panels.panel("seeds that follow the law, share", "P(law)", follows, (-0.06, 1.06)),),
         (
             row_panels.panel(
-                "ceiling b - a", "reward at H = 0", ceilings, Least(ranges.REWARD_SHARE)
+                "ceiling b - a", "reward at H = 0", ceilings, MinimumRange(ranges.REWARD_SHARE)
             ),
         ),
         (row_panels.panel("onset of collapse", "step", onsets, (0.0, 1.03 * last)),),

@@ -15,8 +15,8 @@ from harness.errors import DataError
 from harness.law.group_results import Analysis
 from harness.records import events, sweep_file
 from harness.records.run_folder import RunFolder
-from harness.report.html.answer import Study
-from harness.report.html.folders import RunPlace
+from harness.report.html.answer import ReportedStudy
+from harness.report.html.folders import LocatedRun
 from harness.report.text.wording import plural
 
 MOST_SWEEPS = 6
@@ -24,7 +24,7 @@ MOST_SWEEPS = 6
 
 
 @dataclass(frozen=True)
-class Head:
+class ReportHeader:
     """The text above the answer."""
 
     title: str
@@ -40,14 +40,16 @@ class Head:
 
 def head(
     title: str,
-    places: Sequence[RunPlace],
+    places: Sequence[LocatedRun],
     analysis: Analysis,
-    studies: Sequence[Study],
+    studies: Sequence[ReportedStudy],
     made_unix_s: float | None,
-) -> Head:
+) -> ReportHeader:
     """Describe the runs at `places`."""
     made = "" if made_unix_s is None else date(made_unix_s)
-    return Head(title, _sweeps(title, places), _runs(analysis, studies), _dates(places), made)
+    return ReportHeader(
+        title, _sweeps(title, places), _runs(analysis, studies), _dates(places), made
+    )
 
 
 def date(unix_s: float) -> str:
@@ -57,7 +59,7 @@ def date(unix_s: float) -> str:
     return ""
 
 
-def _runs(analysis: Analysis, studies: Sequence[Study]) -> str:
+def _runs(analysis: Analysis, studies: Sequence[ReportedStudy]) -> str:
     fitted = sum(run.status == "ok" for run in analysis.runs)
     unread = len(analysis.runs) - fitted
     parts = [f"study {study.name}" for study in studies]
@@ -68,7 +70,7 @@ def _runs(analysis: Analysis, studies: Sequence[Study]) -> str:
     return ", ".join(parts)
 
 
-def _sweeps(title: str, places: Sequence[RunPlace]) -> list[str]:
+def _sweeps(title: str, places: Sequence[LocatedRun]) -> list[str]:
     """Return `NAME: NOTE` of each sweep, without a name that equals the title."""
     folders = dict.fromkeys(one.folder.parent for one in places if one.folder is not None)
     lines = [line for line in (_sweep(folder, title) for folder in folders) if line]
@@ -85,7 +87,7 @@ def _sweep(folder: Path, title: str) -> str:
     return ""
 
 
-def _dates(places: Sequence[RunPlace]) -> str:
+def _dates(places: Sequence[LocatedRun]) -> str:
     """Return the first beginning and the last event over all runs; empty if either is unknown."""
     logs = [RunFolder(one.folder).events for one in places if one.folder is not None]
     began = [at for log in logs if (at := events.began_unix_s(log)) is not None]

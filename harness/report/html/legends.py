@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from harness.law.results import Floats
 from harness.report.figures.figure_specs import Page
-from harness.report.figures.group_series import Pool
+from harness.report.figures.group_series import GroupTrace
 from harness.report.figures.run_series import Trace
 from harness.report.figures.series_pages import BAND
 from harness.report.html import plot
-from harness.report.html.plot import Entry, css, marker
+from harness.report.html.plot import LegendEntry, css, marker
 
 SAMPLE = "M2 7h16"
 """Path of a line in the legend."""
@@ -32,26 +32,27 @@ def floats(
     return [float(v) for v in x], [float(v) for v in y]
 
 
-def pool_name(pool: Pool) -> str:
+def pool_name(pool: GroupTrace) -> str:
     return f"{pool.legend}, median of {len(pool.runs)}"
 
 
-def seeds(traces: Sequence[Trace]) -> Iterator[Entry]:
+def seed_entries(traces: Sequence[Trace]) -> Iterator[LegendEntry]:
     """Yield an entry for each legend name, which is a seed or a run."""
     for name, slot in sorted({t.legend: t.slot for t in traces}.items(), key=lambda one: one[1]):
-        yield Entry(f"dot {css(slot)}", DOT + marker(slot), name, slot)
+        yield LegendEntry(f"dot {css(slot)}", DOT + marker(slot), name, slot)
 
 
-def pools(page: Page) -> tuple[Entry, ...]:
+def group_entries(page: Page) -> tuple[LegendEntry, ...]:
     slots = {pool.legend: pool.slot for panel in page.pools for pool in panel.pools}
     entries = [
-        Entry(f"dot {css(slot)}", DOT + marker(slot), legend, slot)
+        LegendEntry(f"dot {css(slot)}", DOT + marker(slot), legend, slot)
         for legend, slot in sorted(slots.items(), key=lambda one: one[1])
     ]
-    return (*entries, Entry("band ink", SWATCH, BAND))
+    return (*entries, LegendEntry("band ink", SWATCH, BAND))
 
 
-def named(names: Sequence[str]) -> list[Entry]:
+def entries_of_names(names: Sequence[str]) -> list[LegendEntry]:
     return [
-        Entry(f"dot {css(slot)}", DOT + marker(slot), name, slot) for slot, name in enumerate(names)
+        LegendEntry(f"dot {css(slot)}", DOT + marker(slot), name, slot)
+        for slot, name in enumerate(names)
     ]

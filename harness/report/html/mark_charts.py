@@ -14,18 +14,18 @@ from harness.law.results import Interval
 from harness.report.figures import canvas, onset_by_difficulty, reward_by_listening
 from harness.report.figures.onset_by_difficulty import MEASURES, NO_ONSET
 from harness.report.figures.ranges import Limits
-from harness.report.figures.reward_by_listening import Mark as Heard
+from harness.report.figures.reward_by_listening import ListeningPoint as Heard
 from harness.report.html import plot
 from harness.report.html.axes import Axis, axis
-from harness.report.html.legends import DOT, SAMPLE, SWATCH, named
-from harness.report.html.plot import Chart, Entry, Hovered, Panel, Plot, css, marker
+from harness.report.html.legends import DOT, SAMPLE, SWATCH, entries_of_names
+from harness.report.html.plot import Chart, ChartPanel, HoverPoints, LegendEntry, Plot, css, marker
 from harness.report.text import wording
 
 APART = 0.02
 """Distance between runs of a level, as a share of the axis. Their order has no meaning."""
 
 
-def by_difficulty(marks: Sequence[onset_by_difficulty.Mark]) -> Chart:
+def by_difficulty(marks: Sequence[onset_by_difficulty.OnsetPoint]) -> Chart:
     """Return the onset of collapse against the measured difficulty of the level."""
     order = sorted(marks, key=lambda mark: -mark.difficulty["population_final_emotion"].value)
     names = list(dict.fromkeys(mark.level for mark in order))
@@ -44,20 +44,23 @@ def by_difficulty(marks: Sequence[onset_by_difficulty.Mark]) -> Chart:
             here = [mark for mark in marks if mark.level == level]
             _level_marks(made, here, of, slot)
         columns.append((made.panel(),))
-    null = Entry("dot ink hollow", DOT + plot.MARKERS[0], "null control")
+    null = LegendEntry("dot ink hollow", DOT + plot.MARKERS[0], "null control")
     entries = (
         *([null] if any(mark.null_control for mark in marks) else []),
-        Entry("line thin ink", SAMPLE, "onset, 95% interval"),
-        Entry("band ink", SWATCH, "difficulty of the level, 95% interval"),
+        LegendEntry("line thin ink", SAMPLE, "onset, 95% interval"),
+        LegendEntry("band ink", SWATCH, "difficulty of the level, 95% interval"),
     )
     return Chart(
         "onset_by_difficulty", onset_by_difficulty.HEADING, tuple(columns),
-        (*named(names), *entries),
+        (*entries_of_names(names), *entries),
     )  # fmt: skip
 
 
 def _level_marks(
-    made: Plot, here: Sequence[onset_by_difficulty.Mark], of: Mapping[str, Interval], slot: int
+    made: Plot,
+    here: Sequence[onset_by_difficulty.OnsetPoint],
+    of: Mapping[str, Interval],
+    slot: int,
 ) -> None:
     card = of[here[0].run]
     made.area(css(slot), (card.low, card.high))
@@ -73,7 +76,7 @@ def _level_marks(
         places.append(x)
         heights.append(y)
         words.append(f"{mark.run}: {onset}; {wording.interval(of[mark.run])}")
-    made.hover(Hovered(here[0].level, places, heights, slot, words=words))
+    made.hover(HoverPoints(here[0].level, places, heights, slot, words=words))
 
 
 def by_listening(marks: Sequence[Heard]) -> Chart:
@@ -92,15 +95,20 @@ def by_listening(marks: Sequence[Heard]) -> Chart:
         (any(one.deaf for one in anchors), "line grey dashed", SAMPLE, "best deaf schedule"),
         (any(one.optimum for one in anchors), "line grey dotted", SAMPLE, "optimum"),
     )
-    entries = [Entry(look, mark, words) for is_drawn, look, mark, words in possible if is_drawn]
+    entries = [
+        LegendEntry(look, mark, words) for is_drawn, look, mark, words in possible if is_drawn
+    ]
     return Chart(
-        "reward_by_listening", reward_by_listening.HEADING, columns, (*named(names), *entries)
+        "reward_by_listening",
+        reward_by_listening.HEADING,
+        columns,
+        (*entries_of_names(names), *entries),
     )
 
 
 def _listening(
     level: str, marks: Sequence[Heard], slot: int, shared: tuple[Limits, Limits]
-) -> Panel:
+) -> ChartPanel:
     anchors = next((m.end.anchors for m in marks if m.end.anchors.deaf), marks[0].end.anchors)
     there = [
         (mark, mark.end.listening, mark.end.reward)
@@ -120,6 +128,6 @@ def _listening(
         made.dots(f"{css(slot)}{hollow}", [x], [y], marker(slot))
     words = [f"{mark.run}: reward {y:.3g}, listening {x:.3g}" for mark, x, y in there]
     made.hover(
-        Hovered(level, [x for _, x, _ in there], [y for _, _, y in there], slot, words=words)
+        HoverPoints(level, [x for _, x, _ in there], [y for _, _, y in there], slot, words=words)
     )
     return made.panel()

@@ -28,10 +28,10 @@ from harness.report.html import (
     results,
     settings,
 )
-from harness.report.html.answer import Answer, Study
+from harness.report.html.answer import AnswerSection, ReportedStudy
 from harness.report.html.conversations import Selection
-from harness.report.html.folders import RunPlace
-from harness.report.html.talks import Shown
+from harness.report.html.folders import LocatedRun
+from harness.report.html.talks import ConversationView
 from harness.report.text import naming
 
 MOST_BYTES = 5_000_000
@@ -65,7 +65,7 @@ def report(
     title: str,
     paths: Sequence[Path],
     analysis: Analysis,
-    studies: Sequence[Study] = (),
+    studies: Sequence[ReportedStudy] = (),
     notes: Sequence[str] = (),
     pool: Executor | None = None,
     made_unix_s: float | None = None,
@@ -76,7 +76,7 @@ def report(
     `notes`: sentences on what else is left out. `made_unix_s`: the date of the page. `diagnoses`:
     those of finished runs. The processes of `pool` help.
     """
-    places = folders.places(paths, analysis)
+    places = folders.locate_runs(paths, analysis)
     shown = _values(places, analysis, studies)
     shown["head"] = head.head(title, places, analysis, studies, made_unix_s)
     shown["diagnosis"] = results.diagnosis(analysis, diagnoses)
@@ -103,7 +103,7 @@ def is_report(path: Path) -> bool:
 
 
 def _values(
-    places: Sequence[RunPlace], analysis: Analysis, studies: Sequence[Study]
+    places: Sequence[LocatedRun], analysis: Analysis, studies: Sequence[ReportedStudy]
 ) -> dict[str, Any]:
     """Return the template's values except head and conversations."""
     called = naming.names(analysis)
@@ -111,7 +111,7 @@ def _values(
     charts, others = figures.charts(analysis)
     users, user_tables = results.users(analysis)
     comparisons, comparison_notes = results.comparisons(analysis)
-    probed = probes.found(places, called)
+    probed = probes.probe_section(places, called)
     return {
         "generator": GENERATOR,
         "answers": _answers(analysis, studies),
@@ -124,17 +124,20 @@ def _values(
         "probe_notes": probed.notes,
         "users": users,
         "user_tables": user_tables,
-        "cards": [*cards.measurement(places, called), *cards.made_with(places, called)],
-        "level_tables": cards.levels(of_levels),
+        "cards": [
+            *cards.measurement_cards(places, called),
+            *cards.provenance_cards(places, called),
+        ],
+        "level_tables": cards.level_tables(of_levels),
         "level_cards": cards.level_details(of_levels),
-        "differences": settings.differences(analysis),
-        "shared": settings.shared(analysis),
-        "left_out": results.left_out(analysis),
+        "differences": settings.differing_settings(analysis),
+        "shared": settings.shared_settings(analysis),
+        "left_out": results.omission_notes(analysis),
         "footer": f"made by harness {version('empathy-harness')}; it loads nothing from elsewhere",
     }
 
 
-def _answers(analysis: Analysis, studies: Sequence[Study]) -> list[Answer]:
+def _answers(analysis: Analysis, studies: Sequence[ReportedStudy]) -> list[AnswerSection]:
     answers = [answer.of_study(study) for study in studies]
     of_runs = answer.of_analysis(analysis)
     if of_runs is not None:
@@ -183,6 +186,6 @@ def _talks(selection: Selection) -> dict[str, Any]:
     return {"talks": selection.rendered, "talk_notes": selection.notes, "facets": facets}
 
 
-def _facet(one: Shown, name: str) -> tuple[str, ...]:
+def _facet(one: ConversationView, name: str) -> tuple[str, ...]:
     values = one.moments if name == "moment" else (getattr(one, name),)
     return tuple(value for value in values if value)

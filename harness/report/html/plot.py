@@ -48,7 +48,7 @@ DIGITS = 4
 
 
 @dataclass(frozen=True)
-class Mark:
+class MarkPath:
     """A path with the CSS class `css`."""
 
     css: str
@@ -71,7 +71,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Hovered:
+class HoverPoints:
     """Points that a reader can hover over, and their text."""
 
     name: str
@@ -85,15 +85,15 @@ class Hovered:
 
 
 @dataclass(frozen=True)
-class Panel:
+class ChartPanel:
     """A panel, ready for the template."""
 
     title: str
     x: Axis
     y: Axis
-    marks: tuple[Mark, ...]
+    marks: tuple[MarkPath, ...]
     labels: tuple[Label, ...]
-    hovered: tuple[Hovered, ...]
+    hovered: tuple[HoverPoints, ...]
     height: float
     left: float
 
@@ -119,7 +119,7 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class Entry:
+class LegendEntry:
     """An entry of the legend: a mark and its text."""
 
     css: str
@@ -135,9 +135,9 @@ class Chart:
 
     name: str
     heading: str
-    columns: tuple[tuple[Panel, ...], ...]
+    columns: tuple[tuple[ChartPanel, ...], ...]
     """Panels that are side by side if there is room; those of a column share its title."""
-    legend: tuple[Entry, ...]
+    legend: tuple[LegendEntry, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -166,12 +166,12 @@ class Plot:
     y: Axis
     height: float = HEIGHT
     left: float = LEFT
-    _marks: list[Mark] = field(default_factory=list)
+    _marks: list[MarkPath] = field(default_factory=list)
     _labels: list[Label] = field(default_factory=list)
-    _hovered: list[Hovered] = field(default_factory=list)
+    _hovered: list[HoverPoints] = field(default_factory=list)
 
-    def panel(self) -> Panel:
-        return Panel(
+    def panel(self) -> ChartPanel:
+        return ChartPanel(
             self.title, self.x, self.y, tuple(self._marks), tuple(self._labels),
             tuple(self._hovered), self.height, self.left,
         )  # fmt: skip
@@ -219,7 +219,7 @@ class Plot:
         scale = self._scale
         self._labels.append(Label(css, _px(scale.across(x)), _px(scale.up(y)), text))
 
-    def hover(self, points: Hovered) -> None:
+    def hover(self, points: HoverPoints) -> None:
         if len(points.x):
             self._hovered.append(points)
 
@@ -237,7 +237,7 @@ class Plot:
 
     def _put(self, css: str, path: str) -> None:
         if path:
-            self._marks.append(Mark(css, path))
+            self._marks.append(MarkPath(css, path))
 
 
 def css(slot: int) -> str:
@@ -249,7 +249,7 @@ def marker(slot: int) -> str:
     return MARKERS[slot % len(MARKERS)]
 
 
-def _series(one: Hovered) -> dict[str, Any]:
+def _series(one: HoverPoints) -> dict[str, Any]:
     values: dict[str, Any] = {
         "name": one.name,
         "slot": one.slot,

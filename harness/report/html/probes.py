@@ -15,8 +15,8 @@ from typing import Any
 
 from harness.errors import DataError
 from harness.records import plain_file
-from harness.report.html.blocks import HEADING, Row, Table, row
-from harness.report.html.folders import RunPlace
+from harness.report.html.blocks import HEADING, HtmlTable, TableRow, row
+from harness.report.html.folders import LocatedRun
 from harness.report.tables import typeset
 from harness.report.text import wording
 
@@ -31,16 +31,16 @@ DAMAGED = (
 
 
 @dataclass(frozen=True)
-class Found:
+class ProbeSection:
     """The content of the section."""
 
-    tables: Sequence[Table]
+    tables: Sequence[HtmlTable]
     notes: Sequence[str]
 
 
-def found(places: Sequence[RunPlace], called: Mapping[str, str]) -> Found:
+def probe_section(places: Sequence[LocatedRun], called: Mapping[str, str]) -> ProbeSection:
     """Return the answers of all probes, run by run. `called`: path of a run -> name."""
-    tables: list[Table] = []
+    tables: list[HtmlTable] = []
     damaged = left_out = 0
     for place, path in _files(places):
         if len(tables) == MOST_TABLES:
@@ -54,10 +54,10 @@ def found(places: Sequence[RunPlace], called: Mapping[str, str]) -> Found:
     notes = [f"{wording.plural(left_out, 'more answer')} of probes: not shown"] if left_out else []
     if damaged:
         notes.append(f"{wording.plural(damaged, FILE)} that no probe wrote: not shown")
-    return Found(tables, notes)
+    return ProbeSection(tables, notes)
 
 
-def _files(places: Sequence[RunPlace]) -> Iterator[tuple[RunPlace, Path]]:
+def _files(places: Sequence[LocatedRun]) -> Iterator[tuple[LocatedRun, Path]]:
     for place in places:
         folder = None if place.folder is None else place.folder / FOLDER
         if folder is None or folder.is_symlink() or not folder.is_dir():
@@ -67,7 +67,7 @@ def _files(places: Sequence[RunPlace]) -> Iterator[tuple[RunPlace, Path]]:
                 yield place, path
 
 
-def _table(run: str, value: Mapping[str, Any]) -> Table:
+def _table(run: str, value: Mapping[str, Any]) -> HtmlTable:
     """Return the last step of one answer. Raises one of DAMAGED for a file that no probe wrote."""
     step = value["steps"][-1]
     before = {_place(one): one for one in value["reference"]}
@@ -77,12 +77,12 @@ def _table(run: str, value: Mapping[str, Any]) -> Table:
     caption = f"{run}: {value['asks']} Step {int(step)}, held against {against}"
     reasons = [f"not measured: {reason}" for reason in value.get("not_measured", ())]
     notes = [str(value.get("verdict") or ""), *reasons]
-    return Table(_text(caption), HEADINGS, tuple(rows), [_text(note) for note in notes if note])
+    return HtmlTable(_text(caption), HEADINGS, tuple(rows), [_text(note) for note in notes if note])
 
 
 def _rows(
     readings: Sequence[Mapping[str, Any]], before: Mapping[Any, Mapping[str, Any]]
-) -> Iterator[Row]:
+) -> Iterator[TableRow]:
     level = None
     for one in readings:
         if one["level"] != level:

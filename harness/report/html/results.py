@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.law.diagnosis.results import Diagnosis
 from harness.law.group_results import Analysis
 from harness.records.outcomes import OWN
-from harness.report.html.blocks import Table, from_rich
+from harness.report.html.blocks import HtmlTable, from_rich
 from harness.report.tables import contrasts, listening, population, summary, validity
 from harness.report.tables import diagnosis as diagnoses
 from harness.report.text import alternatives, dropped_rows, naming
@@ -16,7 +16,7 @@ ROOM = 160
 """Width in characters, enough for the terminal's tables not to fold."""
 
 
-def runs(analysis: Analysis) -> list[Table]:
+def runs(analysis: Analysis) -> list[HtmlTable]:
     """Return the tables of the runs, of what their policies hear, and of levels over seeds."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if not fitted:
@@ -37,7 +37,7 @@ def runs(analysis: Analysis) -> list[Table]:
     return tables
 
 
-def diagnosis(analysis: Analysis, found: Sequence[Diagnosis]) -> list[Table]:
+def diagnosis(analysis: Analysis, found: Sequence[Diagnosis]) -> list[HtmlTable]:
     """Return which of three mechanisms failed in each run; empty if none was measured."""
     measured = [one for one in found if any(finding.measured for finding in one.findings)]
     if not measured:
@@ -46,32 +46,32 @@ def diagnosis(analysis: Analysis, found: Sequence[Diagnosis]) -> list[Table]:
     return [from_rich("What went wrong in each run", shown, diagnoses.notes(measured))]
 
 
-def comparisons(analysis: Analysis) -> tuple[list[Table], list[str]]:
+def comparisons(analysis: Analysis) -> tuple[list[HtmlTable], list[str]]:
     """Return a table per pair of groups, and notes on the method."""
     headings = ("quantity", "difference [95%]", "p", "decision")
     tables = []
     for pair, shown in contrasts.blocks(analysis, ROOM):
         made = from_rich(pair, shown)
-        tables.append(Table(made.caption, headings, made.rows))
+        tables.append(HtmlTable(made.caption, headings, made.rows))
     return tables, contrasts.notes(analysis)
 
 
-def users(analysis: Analysis) -> tuple[str, list[Table]]:
+def users(analysis: Analysis) -> tuple[str, list[HtmlTable]]:
     """Return a sentence on whether the users are valid, and the measures behind it."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
-    levels, unknown = validity.of_runs(fitted)
+    levels, unknown = validity.validity_of_runs(fitted)
     measured = {name: one for name, one in levels.items() if one.measured}
     tables = [from_rich("Validity of the users", validity.table(measured))] if measured else []
     return validity.finding(levels, unknown), tables
 
 
-def left_out(analysis: Analysis) -> list[str]:
+def omission_notes(analysis: Analysis) -> list[str]:
     """Return what the numbers above do not include, and why, then the forecasts."""
     called = naming.names(analysis)
     return [
-        *dropped_rows.not_read(analysis),
+        *dropped_rows.unreadable_runs(analysis),
         *dropped_rows.unknown_seeds(analysis),
         *dropped_rows.unfinished(analysis, called),
-        *dropped_rows.left_out(analysis, called),
+        *dropped_rows.omitted_rows(analysis, called),
         *alternatives.forecasts(analysis, called),
     ]

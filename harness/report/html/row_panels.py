@@ -6,24 +6,24 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.law.results import Bounded, Interval
+from harness.law.results import BoundedEstimate, Interval
 from harness.report.figures import seed_rows
-from harness.report.figures.ranges import Least, Limits
+from harness.report.figures.ranges import Limits, MinimumRange
 from harness.report.html import plot
 from harness.report.html.axes import Axis, axis
 from harness.report.html.legends import DIAMOND, DOT, SAMPLE
-from harness.report.html.plot import Entry, Hovered, Panel, Plot, css, marker
+from harness.report.html.plot import ChartPanel, HoverPoints, LegendEntry, Plot, css, marker
 from harness.report.text import wording
 from harness.utils.terminal import shorten_middle
 
 LABELS, ROW, MOST_ROWS, LINE = 132, 30, 40, 22
 """Width for names of groups; height of a group; groups shown; characters of a line."""
-BEYOND = Entry("dot ink open", DOT + plot.OPEN_ARROW[">"], seed_rows.BEYOND)
+BEYOND = LegendEntry("dot ink open", DOT + plot.OPEN_ARROW[">"], seed_rows.BEYOND)
 
 
 def legend(
-    columns: Sequence[Sequence[Panel]], estimate: str, triangle: str, hollow: str = ""
-) -> tuple[Entry, ...]:
+    columns: Sequence[Sequence[ChartPanel]], estimate: str, triangle: str, hollow: str = ""
+) -> tuple[LegendEntry, ...]:
     """Return the entries for these panels.
 
     `estimate` is the meaning of a diamond, `triangle` and `hollow` that of a seed drawn so.
@@ -32,21 +32,21 @@ def legend(
     open_seeds = [mark.path for mark in marks if mark.css.endswith(" hollow")]
     triangles = [path for path in open_seeds if plot.ARROW[">"] in path]
     entries = [
-        Entry("dot ink", DOT + plot.MARKERS[0], "one seed"),
-        Entry("dot ink", DOT + DIAMOND, estimate),
-        Entry("line thick ink", SAMPLE, "95% interval"),
+        LegendEntry("dot ink", DOT + plot.MARKERS[0], "one seed"),
+        LegendEntry("dot ink", DOT + DIAMOND, estimate),
+        LegendEntry("line thick ink", SAMPLE, "95% interval"),
     ]
     if any(mark.css == "dot ink open" for mark in marks):
         entries.append(BEYOND)
     if len(open_seeds) > len(triangles):
-        entries.append(Entry("dot ink hollow", DOT + plot.MARKERS[0], hollow))
+        entries.append(LegendEntry("dot ink hollow", DOT + plot.MARKERS[0], hollow))
     if triangles:
-        entries.append(Entry("dot ink hollow", DOT + plot.ARROW[">"], triangle))
+        entries.append(LegendEntry("dot ink hollow", DOT + plot.ARROW[">"], triangle))
     return tuple(entries)
 
 
 @dataclass(frozen=True)
-class Mean:
+class RowMean:
     """An estimate over seeds; an unknown end of its interval is None."""
 
     value: float
@@ -56,34 +56,34 @@ class Mean:
     """Its name in the hover text: mean, median or share."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         if self.low is None or self.high is None:
             return f"{self.what} {wording.number(self.value)}"
         return f"{self.what} {wording.estimate(self.value, self.low, self.high)}"
 
 
 @dataclass(frozen=True)
-class Row:
+class SeedRow:
     """A group in one panel."""
 
     name: str
     slot: int
     seeds: Sequence[tuple[str, float, bool]]
     """Hover text and value of each seed, and whether it is open."""
-    mean: Mean | None
+    mean: RowMean | None
     why: str = ""
     """Why there is no mean."""
     open_shape: str = plot.ARROW[">"]
     """Symbol of open seeds, by default of one without an onset until its last step."""
 
 
-def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Panel:
+def panel(title: str, x: str, rows: Sequence[SeedRow], limits: Limits | MinimumRange) -> ChartPanel:
     """Return a panel with a row per group: its seeds above, their mean below.
 
     `limits` are those of the axis, or its least range.
     """
     count = len(rows)
-    ends = _limits(rows, limits) if isinstance(limits, Least) else limits
+    ends = _limits(rows, limits) if isinstance(limits, MinimumRange) else limits
     ticks = [(float(-at), _two_lines(row.name)) for at, row in enumerate(rows)]
     across = axis(x, ends)
     made = Plot(
@@ -104,7 +104,9 @@ def panel(title: str, x: str, rows: Sequence[Row], limits: Limits | Least) -> Pa
                 shape,
             )  # fmt: skip
         made.hover(
-            Hovered(row.name, values, heights, row.slot, words=[told for told, _, _ in row.seeds])
+            HoverPoints(
+                row.name, values, heights, row.slot, words=[told for told, _, _ in row.seeds]
+            )
         )
         _mean(made, row, -at - 0.2)
     return made.panel()
@@ -118,7 +120,7 @@ def _two_lines(name: str) -> str:
     return "\n".join(textwrap.wrap(shorten_middle(name, 2 * LINE - 4), LINE)[:2])
 
 
-def _mean(made: Plot, row: Row, at: float) -> None:
+def _mean(made: Plot, row: SeedRow, at: float) -> None:
     if row.mean is None or len(row.seeds) < seed_rows.FEWEST:
         if not row.seeds:
             made.words("note", (made.x.low + made.x.high) / 2, at + 0.1, row.why or "no data")
@@ -139,14 +141,14 @@ def _mean(made: Plot, row: Row, at: float) -> None:
     middle = min(max(mean.value, low), high)
     if middle == mean.value:
         made.dots("ink", [middle], [at], DIAMOND)
-    made.hover(Hovered(row.name, [middle], [at], row.slot, words=[mean.told]))
+    made.hover(HoverPoints(row.name, [middle], [at], row.slot, words=[mean.description]))
 
 
-def _limits(rows: Sequence[Row], least: Least) -> Limits:
+def _limits(rows: Sequence[SeedRow], least: MinimumRange) -> Limits:
     seeds = [value for row in rows for _, value, _ in row.seeds]
     means = [row.mean for row in rows if row.mean is not None]
     return seed_rows.limits(seeds, [end for m in means for end in (m.value, m.low, m.high)], least)
 
 
-def mean_of(number: Interval | Bounded | None, what: str = "mean") -> Mean | None:
-    return None if number is None else Mean(number.value, number.low, number.high, what)
+def mean_of(number: Interval | BoundedEstimate | None, what: str = "mean") -> RowMean | None:
+    return None if number is None else RowMean(number.value, number.low, number.high, what)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from harness.law.compare.groups import flat
+from harness.law.compare.groups import flatten_config
 from harness.law.group_results import Analysis
-from harness.report.html.blocks import Card, Pair, Table, row
+from harness.report.html.blocks import Card, HtmlTable, NamedValue, row
 from harness.report.html.cards import value
 from harness.report.text import naming
 from harness.report.text.wording import plural
@@ -18,7 +18,7 @@ MOST_LISTED = 40
 ABSENT = "(not set)"
 
 
-def differences(analysis: Analysis) -> Table | None:
+def differing_settings(analysis: Analysis) -> HtmlTable | None:
     """Return a row per key in which the configs differ; None with fewer than two configs."""
     configs = _configs(analysis)
     if len(configs) < 2:
@@ -31,17 +31,17 @@ def differences(analysis: Analysis) -> Table | None:
             told = value(config[key]) if key in config else ABSENT
             by_value.setdefault(told, []).append(called[run])
         if len(by_value) > 1:
-            rows.append(row(key, *_told(by_value)))
+            rows.append(row(key, *_values_and_runs(by_value)))
     if not rows:
-        return Table("Config differences", ("key",), (row("none: all configs are equal"),))
+        return HtmlTable("Config differences", ("key",), (row("none: all configs are equal"),))
     without = len(analysis.runs) - len(configs)
     notes = [f"{plural(without, 'run')} without a config.yaml"] if without else []
-    return Table(
+    return HtmlTable(
         "Config differences", ("key", "values", "runs"), tuple(rows), notes, equal_lines=True
     )
 
 
-def _told(by_value: Mapping[str, Sequence[str]]) -> tuple[str, str]:
+def _values_and_runs(by_value: Mapping[str, Sequence[str]]) -> tuple[str, str]:
     """Return the values of a key and the runs that have them, one line per value."""
     if len(by_value) <= MOST_VALUES:
         return "\n".join(by_value), "\n".join(map(_named, by_value.values()))
@@ -58,14 +58,14 @@ def _named(names: Sequence[str]) -> str:
     return f"{plural(len(names), 'run')}: {names[0]}, {names[1]}, ..."
 
 
-def shared(analysis: Analysis) -> Card | None:
+def shared_settings(analysis: Analysis) -> Card | None:
     """Return the keys in which all configs agree; for a single run, its config."""
     configs = list(_configs(analysis).values())
     if not configs:
         return None
     first, others = configs[0], configs[1:]
     alike = [
-        Pair(key, value(one))
+        NamedValue(key, value(one))
         for key, one in first.items()
         if all(key in other and other[key] == one for other in others)
     ]
@@ -76,7 +76,7 @@ def shared(analysis: Analysis) -> Card | None:
 def _configs(analysis: Analysis) -> dict[str, dict[str, Any]]:
     """Return run -> dotted key -> value."""
     return {
-        run.run: {**flat(run.config), "seed": run.config.get("seed")}
+        run.run: {**flatten_config(run.config), "seed": run.config.get("seed")}
         for run in analysis.runs
         if run.config is not None
     }

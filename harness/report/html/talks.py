@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.records.saved_conversations import SavedConversation, SavedTurn
-from harness.report.html.choice import Chosen
+from harness.report.html.choice import ChosenConversation
 from harness.report.text import conversation as words
 from harness.report.text import wording
 
@@ -29,7 +29,7 @@ class Utterance:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ConversationView:
     """A conversation with everything that the template needs."""
 
     run: str
@@ -53,11 +53,13 @@ class Shown:
     turns: tuple[Utterance, ...]
 
 
-def view(chosen: Chosen, run: str, group: str, seed: int | None, highest: float) -> Shown:
+def view(
+    chosen: ChosenConversation, run: str, group: str, seed: int | None, highest: float
+) -> ConversationView:
     """Return the conversation in the words of the page."""
     talk = chosen.conversation
     emotion, entropy = _curves(talk, highest)
-    return Shown(
+    return ConversationView(
         run=run,
         group=group,
         step=talk.step,
@@ -68,11 +70,11 @@ def view(chosen: Chosen, run: str, group: str, seed: int | None, highest: float)
         outcome=", ".join(_outcome(talk)),
         intention=talk.intention or "",
         ended=talk.ended or "",
-        user=words.user(talk) or "",
+        user=words.describe_user(talk) or "",
         came_for=words.came_for(talk) or "",
         emotion_path=emotion,
         entropy_path=entropy,
-        turns=tuple(_said(turn, shared_advantage(talk)) for turn in talk.turns),
+        turns=tuple(_utterance(turn, shared_advantage(talk)) for turn in talk.turns),
     )
 
 
@@ -91,10 +93,10 @@ def _outcome(talk: SavedConversation) -> Iterator[str]:
     if talk.emotions:
         yield f"emotion {talk.emotions[0]} to {talk.emotions[-1]}"
     if talk.ended:
-        yield words.ended(talk)
+        yield words.ending(talk)
 
 
-def _said(turn: SavedTurn, shared: float | None) -> Utterance:
+def _utterance(turn: SavedTurn, shared: float | None) -> Utterance:
     facts = _of_reply(turn, shared) if turn.is_reply else _of_user(turn)
     who = WHO.get(turn.speaker, turn.speaker)
     kind = turn.speaker if turn.speaker in WHO else "user"
@@ -110,7 +112,7 @@ def _lines(text: str) -> tuple[str, ...]:
 
 def _of_reply(turn: SavedTurn, shared: float | None) -> Iterator[str]:
     """Yield what is known of a reply, except the advantage that all replies share."""
-    heard = words.heard(turn)
+    heard = words.heard_strategies(turn)
     if heard is not None:
         yield f"heard: {heard}"
     if turn.entropy_nats is not None:
@@ -126,7 +128,7 @@ def _of_user(turn: SavedTurn) -> Iterator[str]:
         left = ", then left" if turn.ended == "left" else ""
         moved = f" ({turn.change:+d}{left})" if turn.change is not None else ""
         yield f"emotion {turn.emotion}{moved}"
-    why = words.why(turn)
+    why = words.why_emotion_moved(turn)
     if why is not None:
         yield why
 

@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from harness.law.group_results import Analysis, Pooled
+from harness.law.group_results import Analysis, SeedMean
 from harness.law.io import typed_words
 from harness.law.io.typed_words import Typed
-from harness.law.result_parts import Anchors
+from harness.law.result_parts import AnchorRewards
 from harness.law.results import Onset
 from harness.report.text import answer, dropped_rows, wording
-from harness.report.text.answer import FOLLOW, Row
+from harness.report.text.answer import FOLLOW, AnswerRow
 from harness.utils.safe_text import text
 from harness.utils.terminal import shorten_middle
 
@@ -37,12 +37,12 @@ HEADINGS = (
 """Heading of each column and of its numbers. The third column names its reference policies."""
 
 
-def show(
+def print_answer(
     analysis: Analysis,
     out: Path,
     picture: Path | None,
     console: Console,
-    typed: Typed = typed_words.of_sweep,
+    typed: Typed = typed_words.sweep_overrides,
 ) -> None:
     """Print the answer.
 
@@ -51,25 +51,25 @@ def show(
     """
     shown = answer.rows(analysis)
     told = (answer.heading(analysis), answer.intervals(shown))
-    say(console, "; ".join(filter(None, told)), "bold")
+    print_line(console, "; ".join(filter(None, told)), "bold")
     left_out = (*answer.unfinished(analysis), *answer.unread(analysis))
     for line in (*left_out, *dropped_rows.ended_by_rule(analysis)):
-        say(console, line)
+        print_line(console, line)
     if shown:
         console.print(table(shown, console.width >= ROOMY))
-    for line in answer.left_open(analysis, shown, typed):
-        say(console, line)
+    for line in answer.open_questions(analysis, shown, typed):
+        print_line(console, line)
     if picture is not None:
-        say(console, f"picture: {picture}")
+        print_line(console, f"picture: {picture}")
     elif shown:
-        say(console, f"results: {out}")
+        print_line(console, f"results: {out}")
 
 
-def say(console: Console, line: str, style: str = "") -> None:
+def print_line(console: Console, line: str, style: str = "") -> None:
     console.print(text(line, style), soft_wrap=True)
 
 
-def table(shown: Sequence[Row], roomy: bool) -> Table:
+def table(shown: Sequence[AnswerRow], roomy: bool) -> Table:
     """Return a table with a row per group. If not `roomy`, each number of a cell has a line."""
     found = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
     between = " " if roomy else "\n"
@@ -90,7 +90,7 @@ def table(shown: Sequence[Row], roomy: bool) -> Table:
     return found
 
 
-def _names(shown: Sequence[Row]) -> list[str]:
+def _names(shown: Sequence[AnswerRow]) -> list[str]:
     """Return the groups' names, shortened unless two would become equal."""
     short = [shorten_middle(row.name, LONGEST_NAME) for row in shown]
     return [
@@ -104,13 +104,13 @@ def text_of(parts: Sequence[str], between: str) -> Text:
     return Text(between).join(text(line) for line in lines)
 
 
-def _gain(row: Row) -> str:
+def _gain(row: AnswerRow) -> str:
     if row.gain.mean is None:
         return "-"
     return f"{'+' if row.gain.mean >= 0 else ''}{_number(row.gain)}{_half(row.gain)}"
 
 
-def _number(value: Pooled) -> str:
+def _number(value: SeedMean) -> str:
     return "-" if value.mean is None else _short(value.mean)
 
 
@@ -119,20 +119,20 @@ def _short(value: float) -> str:
     return re.sub(r"^(-?)0\.", r"\1.", wording.number(value))
 
 
-def _half(value: Pooled) -> str:
+def _half(value: SeedMean) -> str:
     if value.low is None or value.high is None:
         return ""
     return f"±{_short((value.high - value.low) / 2)}"
 
 
-def _references(anchors: Anchors | None) -> list[str]:
+def _references(anchors: AnchorRewards | None) -> list[str]:
     if anchors is None:
         return ["-"]
     known = (anchors.deaf, anchors.random, anchors.attentive)
     return [_short(one.value) if one is not None else "-" for one in known]
 
 
-def _noise(noise: Pooled | None) -> str:
+def _noise(noise: SeedMean | None) -> str:
     return "-" if noise is None or noise.mean is None else f"{_number(noise)}{_half(noise)}"
 
 
@@ -143,7 +143,11 @@ def _collapse(onsets: Sequence[Onset | None]) -> list[str]:
         return ["too short"]
     if len(onsets) == 1:
         first = found[0] if found else None
-        return [f"{first.step:.0f}", wording.steps(first.low, first.high)] if first else ["none"]
+        return (
+            [f"{first.step:.0f}", wording.step_interval(first.low, first.high)]
+            if first
+            else ["none"]
+        )
     if not found:
         return ["none"]
     ends = dict.fromkeys((f"{found[0].step:.0f}", f"{found[-1].step:.0f}"))
@@ -154,7 +158,7 @@ def _step(onset: Onset) -> float:
     return onset.step
 
 
-def _law(row: Row) -> list[str]:
+def _law(row: AnswerRow) -> list[str]:
     """Return `3/5`, the runs whose reward follows the law, and `1 not`, those whose does not.
 
     The other runs are undetermined.

@@ -8,8 +8,8 @@ from typing import Any
 from rich.table import Table
 
 from harness.law.compare import claims
-from harness.law.group_results import Analysis, Contrast, Gap, GroupResult
-from harness.law.io.identity import Identity
+from harness.law.group_results import Analysis, Contrast, GroupDifference, GroupResult
+from harness.law.io.identity import RunIdentity
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text
@@ -31,7 +31,7 @@ def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
     """Return each pair of groups as a heading and a table. `room`: width in characters."""
     by_pair: dict[str, Table] = {}
     for group, contrast in _shown(_all(analysis)):
-        pair = against(group.key, contrast.baseline)
+        pair = pair_heading(group.key, contrast.baseline)
         by_pair.setdefault(pair, _grid(room)).add_row(
             text(QUANTITY.get(contrast.quantity, contrast.quantity)),
             *map(text, numbers(contrast)),
@@ -75,7 +75,7 @@ def notes(analysis: Analysis) -> list[str]:
     return lines
 
 
-def against(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
+def pair_heading(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Return `difficulty: hard minus easy`, followed by the shared values in brackets."""
     unlike = [axis for axis in key if key.get(axis) != other.get(axis)]
     difference = "; ".join(f"{axis}: {key.get(axis)} minus {other.get(axis)}" for axis in unlike)
@@ -85,7 +85,7 @@ def against(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 def decision(contrast: Contrast) -> str:
     """Return `undecided: the smallest detectable difference is 0.29; about 35 seeds per ...`."""
-    words, why = wording.plain(contrast.decision), contrast.why
+    words, why = wording.without_underscores(contrast.decision), contrast.why
     if contrast.decision == "equivalent" and contrast.margin is not None:
         words += f" within {wording.number(contrast.margin)}"
     elif contrast.decision == "undecided" and contrast.minimum_detectable is not None:
@@ -143,7 +143,7 @@ def _detectable(quantity: str, smallest: float) -> str:
     return f"the smallest detectable difference is {smallest:.2g}"
 
 
-def _difference(gap: Gap) -> str:
+def _difference(gap: GroupDifference) -> str:
     if gap.difference is None or gap.low is None or gap.high is None:
         return "-"
     return wording.estimate(gap.difference, gap.low, gap.high)
@@ -186,8 +186,8 @@ def _compared(groups: Sequence[GroupResult]) -> int:
 
 def _of_null_controls(analysis: Analysis) -> int:
     """Return the number of pairs of groups that are both null controls."""
-    nulls = {run.run for run in analysis.runs if Identity(run.config).null_control}
-    return _pairs(sum(group.every[0] in nulls for group in analysis.groups))
+    nulls = {run.run for run in analysis.runs if RunIdentity(run.config).null_control}
+    return _pairs(sum(group.all_runs[0] in nulls for group in analysis.groups))
 
 
 def _pairs(groups: int) -> int:

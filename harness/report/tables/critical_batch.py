@@ -9,7 +9,7 @@ from rich.table import Table
 
 from harness.law.estimate.entropy_ledger import MOST_NOISE
 from harness.law.variance.results import Arm, CriticalBatch
-from harness.report.tables.grid import grid
+from harness.report.tables.grid import folding_table
 from harness.report.text.wording import percent, plural
 from harness.utils.safe_text import text
 
@@ -45,7 +45,9 @@ def without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
 
 
 def _table(arms: Sequence[Arm]) -> Table:
-    table = grid("entropy ledger", "runs", "conversations", "noise's share [95%]", "critical batch")
+    table = folding_table(
+        "entropy ledger", "runs", "conversations", "noise's share [95%]", "critical batch"
+    )
     for arm in arms[:MOST_ARMS]:
         if (needs := arm.critical_batch) is not None:
             share = "-" if needs.noise_share is None else percent(needs.noise_share)

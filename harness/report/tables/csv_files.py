@@ -10,9 +10,9 @@ import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.law.group_results import Analysis, Gap
+from harness.law.group_results import Analysis, GroupDifference
 from harness.law.result_parts import CeilingOverForms, Yardsticks
-from harness.law.results import Bounded, Interval, Onset, RunResult
+from harness.law.results import BoundedEstimate, Interval, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import listening, transfer
 from harness.report.text import dropped_rows, naming, wording
@@ -91,7 +91,7 @@ def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         "level": naming.level_of(analysis, run) if run.run in analysis.series else run.level,
         "error": run.error.kind if run.error else None,
         "message": run.error.message if run.error else None,
-        "unfinished": dropped_rows.standing(run) if run.unfinished is not None else None,
+        "unfinished": dropped_rows.status_and_step(run) if run.unfinished is not None else None,
         "dropped": sum(run.dropped.values()),
         "reasons": " ".join(run.reasons or ()) or None,
         **_interval("a", run.a),
@@ -153,7 +153,7 @@ def _onset(name: str, onset: Onset | None) -> dict[str, Any]:
     return {f"{name}_kind": onset.kind, **_interval(name, where)}
 
 
-def _interval(name: str, interval: Interval | Bounded | None) -> dict[str, float | None]:
+def _interval(name: str, interval: Interval | BoundedEstimate | None) -> dict[str, float | None]:
     if interval is None:
         return {name: None}
     return {name: interval.value, f"{name}_low": interval.low, f"{name}_high": interval.high}
@@ -196,7 +196,7 @@ def _contrast_rows(analysis: Analysis) -> Iterator[dict[str, Any]]:
             }
 
 
-def _gap(name: str, gap: Gap | None) -> dict[str, float | None]:
+def _gap(name: str, gap: GroupDifference | None) -> dict[str, float | None]:
     if gap is None:
         return {}
     values = {"difference": gap.difference, "low": gap.low, "high": gap.high}

@@ -15,12 +15,12 @@ from harness.law.diagnosis.results import (
     MECHANISMS,
     RELIABILITY,
     Diagnosis,
-    Finding,
+    MechanismFinding,
     Sign,
 )
-from harness.law.result_parts import Skipped
+from harness.law.result_parts import SkippedPath
 from harness.law.results import Interval
-from harness.report.tables.grid import grid
+from harness.report.tables.grid import folding_table
 from harness.report.text import naming, wording
 from harness.utils.safe_text import text
 
@@ -38,7 +38,9 @@ METHOD = "[low, high]: 95%, all of it on the flag's side of its line"
 UNASKED = "reliability is measured by `harness probe reliability RUN`, for language models only"
 
 
-def show(found: Sequence[Diagnosis], left_out: Sequence[Skipped], console: Console) -> None:
+def print_diagnosis(
+    found: Sequence[Diagnosis], left_out: Sequence[SkippedPath], console: Console
+) -> None:
     """Print a line per run, the meaning of its flags, and why others are left out."""
     console.print(table(found, naming.short_names([one.run for one in found])))
     if len(found) == 1:
@@ -60,7 +62,7 @@ def _few(paths: Sequence[str]) -> str:
 
 def table(found: Sequence[Diagnosis], called: Mapping[str, str]) -> Table:
     """Return a table with a row per run. `called`: run -> name."""
-    rows = grid("run", *MECHANISMS)
+    rows = folding_table("run", *MECHANISMS)
     for one in found:
         findings = (cell(finding, one.regime) for finding in one.findings)
         rows.add_row(text(called[one.run]), *findings)
@@ -71,13 +73,17 @@ def notes(found: Sequence[Diagnosis]) -> list[str]:
     """Return the meaning of the flags raised, what was not measured and why, and omitted rows."""
     raised = {flag for one in found for flag in one.flags}
     lines = [
-        f"{wording.plain(flag)}: {meaning}" for flag, meaning in MEANS.items() if flag in raised
+        f"{wording.without_underscores(flag)}: {meaning}"
+        for flag, meaning in MEANS.items()
+        if flag in raised
     ]
     lines += [METHOD] if raised else []
     for mechanism, what in ((EXPLORATION, "whether advantages follow rewards"), (RELIABILITY,) * 2):
         lines += _unknown(found, mechanism, what)
     for one in found:
-        rows = ", ".join(f"{n} {wording.plain(reason)}" for reason, n in one.dropped.items())
+        rows = ", ".join(
+            f"{n} {wording.without_underscores(reason)}" for reason, n in one.dropped.items()
+        )
         lines += [f"rows left out of {one.run}: {rows}"] if rows else []
     facts = [f for one in found for f in one.findings if f.mechanism == RELIABILITY]
     asked = any(finding.measured for finding in facts)
@@ -92,11 +98,11 @@ def _unknown(found: Sequence[Diagnosis], mechanism: str, what: str) -> Iterator[
         yield f"{what} is not measured in {wording.plural(count, 'run')}: {why}"
 
 
-def cell(finding: Finding, regime: str | None) -> Text:
+def cell(finding: MechanismFinding, regime: str | None) -> Text:
     """Return the flag with the interval behind it; without a flag on exploration, the regime."""
     if finding.flag is not None and finding.because is not None:
         number = _number(finding.because.value)
-        return text(f"{wording.plain(finding.flag)} {number}", "bold")
+        return text(f"{wording.without_underscores(finding.flag)} {number}", "bold")
     if not finding.measured:
         return text("not measured")
     parts = ["no flag"]
@@ -107,7 +113,7 @@ def cell(finding: Finding, regime: str | None) -> Text:
 
 
 def _signs(one: Diagnosis) -> Table:
-    table = grid("sign", "of", "value [95%]")
+    table = folding_table("sign", "of", "value [95%]")
     for finding in one.findings:
         for sign in finding.signs:
             table.add_row(text(_named(sign)), text(finding.mechanism), text(_number(sign.value)))

@@ -20,7 +20,7 @@ MOST_BELOW = 5
 """Maximum number of columns below the first cell; tables with more fold their cells instead."""
 
 
-class Grid(Table):
+class FoldingTable(Table):
     """A table that puts the first cell of each row on separate lines if the terminal is narrow."""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
@@ -60,15 +60,15 @@ class Grid(Table):
         return [[_as_text(cell) for cell in (c.header, *c.cells)] for c in self.columns]
 
 
-def grid(*headings: str) -> Grid:
+def folding_table(*headings: str) -> FoldingTable:
     """Return an empty table whose columns fold where the terminal is narrow."""
-    table = Grid(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
+    table = FoldingTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False)
     for heading in headings:
         table.add_column(text(heading), overflow="fold")
     return table
 
 
-def stacked(*lines: str) -> Text:
+def stack_lines(*lines: str) -> Text:
     """Return the lines of a cell that are not empty, each shown literally."""
     return Text("\n").join(text(line) for line in lines if line)
 

@@ -17,7 +17,7 @@ LONGEST_PAGE = 40
 
 
 @dataclass(frozen=True)
-class Table:
+class TypesetTable:
     """Headings and rows of plain text."""
 
     name: str
@@ -28,7 +28,7 @@ class Table:
     notes: tuple[str, ...]
 
 
-def latex(table: Table) -> str:
+def latex(table: TypesetTable) -> str:
     """Return a tabular with the rules of booktabs, or a longtable if it does not fit on a page."""
     is_long = sum(_height(row, table.left) for row in table.rows) > LONGEST_PAGE
     environment = "longtable" if is_long else "tabular"
@@ -53,7 +53,7 @@ def latex(table: Table) -> str:
     )
 
 
-def markdown(table: Table) -> str:
+def markdown(table: TypesetTable) -> str:
     """Return a table in GitHub's Markdown, followed by its notes."""
     sides = [":--"] * table.left + ["--:"] * (len(table.headings) - table.left)
     lines = [_markdown_row(table.headings, table.left), f"| {' | '.join(sides)} |"]
@@ -147,5 +147,5 @@ def _markdown_row(cells: Sequence[str], left: int) -> str:
     return f"| {' | '.join([*words, *cells[left:]])} |"
 
 
-LANGUAGES: dict[str, Callable[[Table], str]] = {"tex": latex, "md": markdown}
+LANGUAGES: dict[str, Callable[[TypesetTable], str]] = {"tex": latex, "md": markdown}
 """File extension -> the function that writes a table."""

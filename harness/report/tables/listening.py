@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from harness.law.compare.groups import over_seeds, pooled
-from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.compare.groups import drop_interval_of_repeats, mean_over_seeds
+from harness.law.group_results import Analysis, GroupResult, SeedMean
 from harness.law.result_parts import Yardsticks
-from harness.law.results import Bounded, RunResult
+from harness.law.results import BoundedEstimate, RunResult
 from harness.records.outcomes import OWN
-from harness.report.tables.grid import grid, stacked
+from harness.report.tables.grid import folding_table, stack_lines
 from harness.report.text import wording
 from harness.utils.safe_text import text
 
@@ -37,16 +37,16 @@ MOST_ROWS = 40
 
 
 @dataclass(frozen=True)
-class Row:
+class ListeningRow:
     """A group of runs at one level."""
 
     trained_on: str
     level: str
     """`own`, or the named level at which the runs were evaluated."""
     runs: int
-    measured: dict[str, Pooled]
+    measured: dict[str, SeedMean]
     """By the keys of MEASURED."""
-    anchors: dict[str, Bounded | None]
+    anchors: dict[str, BoundedEstimate | None]
     """By the keys of ANCHORS."""
     attentive_listening: float | None
     words: dict[str, int]
@@ -55,32 +55,34 @@ class Row:
     """See `wording.short_name`."""
 
 
-def rows(analysis: Analysis, levels: Sequence[str] | None = None) -> list[Row]:
+def rows(analysis: Analysis, levels: Sequence[str] | None = None) -> list[ListeningRow]:
     """Return the groups at each of `levels`, or at all if None; empty if no run was measured.
 
     Unfinished runs are excluded from means.
     """
     runs = {run.run: run for run in analysis.runs if run.yardsticks}
-    if not any(_told(end) for run in runs.values() for end in (run.yardsticks or {}).values()):
+    if not any(
+        _has_numbers(end) for run in runs.values() for end in (run.yardsticks or {}).values()
+    ):
         return []
     members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
     return [row for group, of in members if of for row in _rows(group, of, levels)]
 
 
-def _told(end: Yardsticks) -> bool:
+def _has_numbers(end: Yardsticks) -> bool:
     return end.listening is not None or end.deaf_reward is not None or end.anchors.deaf is not None
 
 
 def _rows(
     group: GroupResult, runs: Sequence[RunResult], levels: Sequence[str] | None
-) -> Iterator[Row]:
+) -> Iterator[ListeningRow]:
     met = dict.fromkeys(level for run in runs for level in run.yardsticks or {})
     for level in met if levels is None else [name for name in met if name in levels]:
         met_by = [(run, (run.yardsticks or {}).get(level)) for run in runs]
         ends = [(run, end) for run, end in met_by if end is not None]
         anchors = next((e.anchors for _, e in ends if e.anchors.deaf), ends[0][1].anchors)
         words = [run.policy_verdict for run, _ in ends if level == OWN and run.policy_verdict]
-        yield Row(
+        yield ListeningRow(
             trained_on=_trained_on(group, runs),
             level=level,
             runs=len(ends),
@@ -98,16 +100,16 @@ def _trained_on(group: GroupResult, runs: Sequence[RunResult]) -> str:
     return (runs[0].level if by_level else None) or wording.group_name(group.key)
 
 
-def _mean(name: str, ends: Sequence[tuple[RunResult, Yardsticks]]) -> Pooled:
+def _mean(name: str, ends: Sequence[tuple[RunResult, Yardsticks]]) -> SeedMean:
     measured = [(run.seed, getattr(end, name)) for run, end in ends]
     there = [(seed, value) for seed, value in measured if value is not None]
-    pool = pooled([value for _, value in there], len(measured) - len(there))
-    return over_seeds(pool, [seed for seed, _ in there])
+    pool = mean_over_seeds([value for _, value in there], len(measured) - len(there))
+    return drop_interval_of_repeats(pool, [seed for seed, _ in there])
 
 
-def table(shown: Sequence[Row]) -> Table:
+def table(shown: Sequence[ListeningRow]) -> Table:
     """Return the table for a terminal, with at most MOST_ROWS rows."""
-    found = grid("trained on", *MEASURED.values(), "references", "policy")
+    found = folding_table("trained on", *MEASURED.values(), "references", "policy")
     for row in shown[:MOST_ROWS]:
         found.add_row(*_cells(row))
     if len(shown) > MOST_ROWS:
@@ -115,30 +117,30 @@ def table(shown: Sequence[Row]) -> Table:
     return found
 
 
-def _cells(row: Row) -> list[Text]:
+def _cells(row: ListeningRow) -> list[Text]:
     where = [row.trained_on] if row.level == OWN else [row.trained_on, f"on {row.level}"]
-    cells = [stacked(*where)]
+    cells = [stack_lines(*where)]
     for name in MEASURED:
         value, _, ends = (wording.pooled(row.measured[name]) or "-").partition(" ")
-        cells.append(stacked(value, ends, attentive(row) if name == "listening" else ""))
+        cells.append(stack_lines(value, ends, attentive(row) if name == "listening" else ""))
     anchors = [(words, row.anchors[name]) for name, words in ANCHORS.items()]
     told = [f"{words} {wording.number(anchor.value)}" for words, anchor in anchors if anchor]
-    cells.append(stacked(*(told or ["-"])))
-    return [*cells, stacked(*policies(row))]
+    cells.append(stack_lines(*(told or ["-"])))
+    return [*cells, stack_lines(*policies(row))]
 
 
-def attentive(row: Row) -> str:
+def attentive(row: ListeningRow) -> str:
     """Return `(1.39)`, the listening of the attentive reference; empty if the card lacks it."""
     return f"({wording.number(row.attentive_listening)})" if row.attentive_listening else ""
 
 
-def policies(row: Row) -> list[str]:
+def policies(row: ListeningRow) -> list[str]:
     """Return the verdicts on the policies of the runs: `listens in 2`, `deaf in 1`."""
     words = [word if row.runs == 1 else f"{word} in {count}" for word, count in row.words.items()]
     return words or ["-"]
 
 
-def notes(shown: Sequence[Row]) -> list[str]:
+def notes(shown: Sequence[ListeningRow]) -> list[str]:
     """Return the sentences below the table."""
     lacking = all(row.anchors["deaf"] is None for row in shown)
     return [*NOTES, *([NO_ANCHORS] if lacking else [])]

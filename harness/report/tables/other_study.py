@@ -9,27 +9,27 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.law.compare.links import CONTRADICTED
-from harness.law.compare.other_study import FLIPS, OPEN, SAME, Beside
-from harness.report.tables.grid import grid
+from harness.law.compare.other_study import FLIPS, OPEN, SAME, StudyComparison
+from harness.report.tables.grid import folding_table
 from harness.report.text import wording
 from harness.utils.safe_text import text
 
 COLUMNS = ("effect", "here [95%]", "there [95%]", "sign", "here minus there [95%]")
 
 
-def print_beside(beside: Beside, words: Sequence[str], console: Console) -> None:
+def print_beside(beside: StudyComparison, words: Sequence[str], console: Console) -> None:
     """Print the other study, a row for each effect, and how many effects agree.
 
     `words` are the overrides that the arms share in this study.
     """
-    console.print(text(elsewhere(beside, words)), soft_wrap=True)
+    console.print(text(other_study_line(beside, words)), soft_wrap=True)
     console.print(table(beside))
     console.print(text(agreement(beside)), soft_wrap=True)
 
 
-def table(beside: Beside) -> Table:
+def table(beside: StudyComparison) -> Table:
     """Return a row per effect: both estimates with intervals, the sign, and the difference."""
-    rows = grid(*COLUMNS)
+    rows = folding_table(*COLUMNS)
     for effect in beside.effects:
         told = wording.variance if effect.is_variance else wording.interval
         here, there, change = (
@@ -39,7 +39,7 @@ def table(beside: Beside) -> Table:
     return rows
 
 
-def agreement(beside: Beside) -> str:
+def agreement(beside: StudyComparison) -> str:
     """Return `of 5 effects 3 have the same sign, 1 flips, 1 is open; 2 sizes differ (...)`."""
     signs = Counter(effect.sign for effect in beside.effects)
     said = [
@@ -47,13 +47,13 @@ def agreement(beside: Beside) -> str:
         f"{signs[FLIPS]} {'flips' if signs[FLIPS] == 1 else 'flip'}",
         f"{signs[OPEN]} {'is' if signs[OPEN] == 1 else 'are'} open",
     ]
-    apart = sum(effect.apart for effect in beside.effects)
+    apart = sum(effect.is_different for effect in beside.effects)
     sizes = f"{apart} {'size differs' if apart == 1 else 'sizes differ'}"
     total = wording.plural(len(beside.effects), "effect")
     return f"of {total} {', '.join(said)}; {sizes} (intervals not corrected for their number)"
 
 
-def elsewhere(beside: Beside, words: Sequence[str]) -> str:
+def other_study_line(beside: StudyComparison, words: Sequence[str]) -> str:
     """Return `beside PATH, which found undecided; words here alone: seed=5; there alone: none`."""
     other = beside.other
     here = " ".join(word for word in words if word not in other.words)

@@ -8,9 +8,9 @@ from typing import Any
 from rich.table import Table
 
 from harness.law.group_results import Analysis, GroupResult
-from harness.law.population_results import Follows, OnsetOverSeeds, Population
-from harness.law.results import Bounded, Interval
-from harness.report.tables.grid import grid, stacked
+from harness.law.population_results import LawShare, OnsetOverSeeds, Population
+from harness.law.results import BoundedEstimate, Interval
+from harness.report.tables.grid import folding_table, stack_lines
 from harness.report.text import wording
 from harness.utils.safe_text import text
 from harness.utils.terminal import shorten_middle
@@ -73,7 +73,7 @@ def name(group: GroupResult) -> str:
     return wording.short_name(group.key)
 
 
-def answers(group: GroupResult) -> Population:
+def population_of(group: GroupResult) -> Population:
     """Return the group's population. Raises ValueError if it was not described over its seeds."""
     if group.population is None:
         raise ValueError(f"{wording.group_name(group.key)}: must be described over its seeds")
@@ -82,10 +82,10 @@ def answers(group: GroupResult) -> Population:
 
 def table(groups: Sequence[GroupResult]) -> Table:
     """Return a table with a row per group."""
-    found = grid("level", *headings(groups))
+    found = folding_table("level", *headings(groups))
     for group in groups[:MOST_ROWS]:
         called = text(shorten_middle(name(group), LONGEST_NAME))
-        found.add_row(called, *(stacked(*lines) for lines in cells(group, groups)))
+        found.add_row(called, *(stack_lines(*lines) for lines in cells(group, groups)))
     if len(groups) > MOST_ROWS:
         found.add_row(text(f"{len(groups) - MOST_ROWS} more in levels.csv"))
     return found
@@ -100,7 +100,7 @@ def headings(groups: Sequence[GroupResult]) -> list[str]:
 
 def cells(group: GroupResult, groups: Sequence[GroupResult]) -> list[list[str]]:
     """Return the lines of each cell of a group, under `headings(groups)`."""
-    told, told_once = answers(group), _shared_end(groups) is not None
+    told, told_once = population_of(group), _shared_end(groups) is not None
     left_out = f"no law in {told.law.failing}" if told.law.failing else ""
     return [
         [*_follows(told.follows)],
@@ -113,17 +113,17 @@ def cells(group: GroupResult, groups: Sequence[GroupResult]) -> list[list[str]]:
 
 def _shared_end(groups: Sequence[GroupResult]) -> float | None:
     """Return the last step of all groups, or None if it differs."""
-    last = {answers(group).onset.last_step for group in groups} - {None}
+    last = {population_of(group).onset.last_step for group in groups} - {None}
     return last.pop() if len(last) == 1 else None
 
 
-def _follows(follows: Follows) -> Iterator[str]:
+def _follows(follows: LawShare) -> Iterator[str]:
     yield from _percent(follows.share)
     yield f"{follows.followers} of {follows.followers + follows.others}"
     yield f"{follows.undetermined} open" if follows.undetermined else ""
 
 
-def _number(number: Interval | Bounded | None, why: str | None) -> Iterator[str]:
+def _number(number: Interval | BoundedEstimate | None, why: str | None) -> Iterator[str]:
     if number is None:
         yield WHY.get(why or "", "-")
     elif number.low is None or number.high is None:
@@ -164,7 +164,7 @@ def csv_rows(groups: Sequence[GroupResult]) -> Iterator[Row]:
     """Yield every number over seeds, and the numbers of each seed."""
     for group in groups:
         same = {"group": wording.group_name(group.key)}
-        for row in _rows(answers(group)):
+        for row in _rows(population_of(group)):
             yield same | row
 
 
@@ -206,7 +206,7 @@ def _onset_rows(onset: OnsetOverSeeds) -> Iterator[Row]:
 def _row(
     quantity: str,
     kind: str,
-    number: Interval | Bounded | None,
+    number: Interval | BoundedEstimate | None,
     n: int | None = None,
     why: str | None = None,
 ) -> Row:

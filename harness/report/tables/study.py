@@ -9,12 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.law.compare import claims
-from harness.law.compare.deaf_schedule import AboveDeaf
-from harness.law.compare.links import SUPPORTED, UNDECIDED, Judged
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.deaf_schedule import DeafComparison
+from harness.law.compare.links import SUPPORTED, UNDECIDED, LinkResult
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.records.study_file import Link
 from harness.report.tables import validity
-from harness.report.tables.grid import grid
+from harness.report.tables.grid import folding_table
 from harness.report.tables.other_study import print_beside
 from harness.report.text import link_words, study_notes, wording
 from harness.report.text.wording import plural
@@ -25,30 +25,30 @@ ABOUT_DEAF = "about a deaf policy"
 PERHAPS_DEAF = "about a deaf policy, or too few seeds or users to tell"
 
 
-def show(outcome: Outcome, console: Console) -> None:
+def print_study(outcome: StudyOutcome, console: Console) -> None:
     """Print the question, the links, and the verdict with its doubts."""
     console.print(text(headline(outcome), "bold"), soft_wrap=True)
     users = outcome.validity, outcome.unknown_validity
     validity.print_validity(*users, console, all_measures=False)  # the report shows all measures
     console.print(table(outcome))
-    if outcome.beside is not None:
-        print_beside(outcome.beside, outcome.stated.words, console)
+    if outcome.comparison is not None:
+        print_beside(outcome.comparison, outcome.stated.words, console)
     for line in study_notes.notes(outcome):
         console.print(text(line, "dim"), soft_wrap=True)
     console.print(text(closing(outcome), "bold"), soft_wrap=True)
 
 
-def headline(outcome: Outcome) -> str:
+def headline(outcome: StudyOutcome) -> str:
     """Return the question, preceded by a warning if no arm is shown to listen."""
     about = f"{_about(outcome)}: " if outcome.about_deaf_policies else ""
     return f"{about}{outcome.stated.question}"
 
 
-def _about(outcome: Outcome) -> str:
+def _about(outcome: StudyOutcome) -> str:
     return PERHAPS_DEAF if outcome.may_end_above else ABOUT_DEAF
 
 
-def closing(outcome: Outcome) -> str:
+def closing(outcome: StudyOutcome) -> str:
     """Return the verdict and, if it is open, what would decide it."""
     doubts = f"{_small(outcome)}{_invalid(outcome)}{_deaf(outcome)}"
     sentence = f"{outcome.study}: {outcome.verdict}{doubts}"
@@ -59,7 +59,7 @@ def closing(outcome: Outcome) -> str:
     return f"{sentence}; {decides}"
 
 
-def _small(outcome: Outcome) -> str:
+def _small(outcome: StudyOutcome) -> str:
     """Say which differences of a supported study are shown to be smaller than their margin."""
     decide = [one for one in outcome.links if one.link.name in outcome.stated.deciding]
     small = [one for one in decide if one.why == claims.SMALL]
@@ -71,14 +71,14 @@ def _small(outcome: Outcome) -> str:
     return f", {len(small)} of {plural(len(decide), 'link')} by less than {its} margin"
 
 
-def _invalid(outcome: Outcome) -> str:
+def _invalid(outcome: StudyOutcome) -> str:
     """Return `, with users not valid in 12 of 20 runs`."""
     runs = [counts.planned - counts.failed - counts.inactive for counts in outcome.counts.values()]
     invalid = sum(counts.invalid_users for counts in outcome.counts.values())
     return f", with users not valid in {invalid} of {plural(sum(runs), 'run')}" if invalid else ""
 
 
-def _deaf(outcome: Outcome) -> str:
+def _deaf(outcome: StudyOutcome) -> str:
     """Say whether any arm ends above the best deaf schedule; empty if that is unknown."""
     if outcome.about_deaf_policies is None:
         return ""
@@ -86,20 +86,20 @@ def _deaf(outcome: Outcome) -> str:
         none = f", {_about(outcome)}: no arm is shown to end above the best deaf schedule"
         may = ", ".join(map(_may, outcome.may_end_above))
         return f"{none}; {may}" if may else none
-    above = list(dict.fromkeys(one.arm for one in outcome.above_deaf if one.above))
+    above = list(dict.fromkeys(one.arm for one in outcome.above_deaf if one.is_above))
     verb = "ends" if len(above) == 1 else "end"
     return f", {' and '.join(above)} {verb} above the best deaf schedule"
 
 
-def _may(one: AboveDeaf) -> str:
+def _may(one: DeafComparison) -> str:
     """Return `hard may, by up to 0.12 with 3 seeds`."""
     most = wording.number((one.difference and one.difference.high) or 0.0)
     return f"{one.arm} may, by up to {most} with {plural(one.seeds, 'seed')}"
 
 
-def table(outcome: Outcome) -> Table:
+def table(outcome: StudyOutcome) -> Table:
     """Return a row per link with difference, pairs, p and verdict; then the checks."""
-    shown = grid(*COLUMNS)
+    shown = folding_table(*COLUMNS)
     for judged in outcome.links:
         kind = "" if judged.link.name in outcome.stated.deciding else "beside: "
         shown.add_row(_named(judged.link, kind), *map(text, _cells(judged)))
@@ -112,7 +112,7 @@ def _named(link: Link, kind: str = "") -> Text:
     return Text("\n").join([text(f"{kind}{link.name}:"), text(link_words.statement(link))])
 
 
-def _cells(judged: Judged) -> Sequence[str]:
+def _cells(judged: LinkResult) -> Sequence[str]:
     difference, p = judged.judged, judged.p
     return (
         "-" if difference is None else link_words.interval(difference, judged.link),

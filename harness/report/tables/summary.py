@@ -10,13 +10,13 @@ from rich.table import Table
 from rich.text import Text
 
 from harness.law import advice
-from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.group_results import Analysis, GroupResult, SeedMean
 from harness.law.io import typed_words
 from harness.law.io.typed_words import Typed
-from harness.law.results import ColumnLaw, Identified, Interval, LawNumbers, Onset, RunResult
+from harness.law.results import ColumnLaw, Identifiability, Interval, LawNumbers, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import contrasts, listening, population, validity
-from harness.report.tables.grid import stacked
+from harness.report.tables.grid import stack_lines
 from harness.report.text import (
     alternatives,
     answer,
@@ -47,7 +47,7 @@ def print_analysis(
     analysis: Analysis,
     console: Console,
     explained: bool,
-    typed: Typed = typed_words.of_sweep,
+    typed: Typed = typed_words.sweep_overrides,
 ) -> None:
     """Print the tables, what was left out, and each level's findings and what would decide it.
 
@@ -59,7 +59,7 @@ def print_analysis(
     if fitted:
         console.print(runs_table(analysis, fitted, called, console.width))
         _lines(console, (*FOOTNOTES, f"R: {answer.which_reward(fitted)}"), "dim")
-    validity.print_validity(*validity.of_runs(fitted), console)
+    validity.print_validity(*validity.validity_of_runs(fitted), console)
     heard = listening.rows(analysis, (OWN,))
     if heard:
         console.print(listening.table(heard))
@@ -76,13 +76,13 @@ def print_analysis(
         _lines(console, [pair], "bold")
         console.print(table)
     _lines(console, contrasts.notes(analysis), "dim")
-    _lines(console, dropped_rows.not_read(analysis), "red")
-    _lines(console, dropped_rows.left_out(analysis, called), "dim")
+    _lines(console, dropped_rows.unreadable_runs(analysis), "red")
+    _lines(console, dropped_rows.omitted_rows(analysis, called), "dim")
     _lines(console, alternatives.forecasts(analysis, called))
     if explained:
         for run in fitted:
             _lines(console, [f"{called[run.run]}:"], "bold")
-            _lines(console, (f"  {sentence}" for sentence in explain.of_run(run)))
+            _lines(console, (f"  {sentence}" for sentence in explain.explain_run(run)))
     _lines(console, findings.closing(analysis, fitted), "bold")
     _lines(console, advice.what_would_decide(analysis, typed))
 
@@ -110,7 +110,7 @@ def runs_table(
             for column, law in (run.fits or {}).items():
                 table.add_row(*_other_law(column, law), style="dim")
         if len(members) > MOST_ROWS:
-            table.add_row(stacked(f"{len(members) - MOST_ROWS:,} more", "in law.csv"))
+            table.add_row(stack_lines(f"{len(members) - MOST_ROWS:,} more", "in law.csv"))
         inside = {run.run for run in members}
         for group in analysis.groups:
             if _shown(group) and set() < _of_group(group, runs) <= inside:
@@ -126,19 +126,19 @@ def _shown(group: GroupResult) -> bool:
 
 def _of_group(group: GroupResult, runs: Sequence[RunResult]) -> set[str]:
     """Return those of the `runs` that belong to the group."""
-    return set(group.every) & {run.run for run in runs}
+    return set(group.all_runs) & {run.run for run in runs}
 
 
 def _cells(run: RunResult, name: Sequence[str]) -> list[Text]:
-    identified = run.identified or Identified(a=False, ceiling=False)
-    reasons = [wording.plain(reason) for reason in run.reasons or ()]
+    identified = run.identified or Identifiability(a=False, ceiling=False)
+    reasons = [wording.without_underscores(reason) for reason in run.reasons or ()]
     return [
-        stacked(*name, *_rows_of(run), *_same_batch(run), *_standing(run)),
-        stacked(*_interval(run.a, identified.a)),
-        stacked(*_interval(run.b, identified.a)),
-        stacked(*_interval(run.ceiling, identified.ceiling)),
-        stacked(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
-        stacked(wording.verdict(run.verdict), ", ".join(reasons)),
+        stack_lines(*name, *_rows_of(run), *_same_batch(run), *_standing(run)),
+        stack_lines(*_interval(run.a, identified.a)),
+        stack_lines(*_interval(run.b, identified.a)),
+        stack_lines(*_interval(run.ceiling, identified.ceiling)),
+        stack_lines(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
+        stack_lines(wording.verdict(run.verdict), ", ".join(reasons)),
     ]
 
 
@@ -155,7 +155,7 @@ def _same_batch(run: RunResult) -> list[str]:
 def _standing(run: RunResult) -> list[str]:
     """Return a mark for an unfinished run, or for one that trainer.stop_when ended."""
     if run.unfinished is not None:
-        return ["unfinished:", dropped_rows.standing(run)]
+        return ["unfinished:", dropped_rows.status_and_step(run)]
     return [] if run.ended_by_rule is None else ["ended by rule", f"at {run.ended_by_rule}"]
 
 
@@ -168,16 +168,18 @@ def _other_law(column: str, law: ColumnLaw) -> list[Text]:
     """Return a row for the law on another reward column of the run above."""
     label = explain.SAME_BATCH if law.same_batch else ""
     return [
-        stacked(f"on {column}", label),
+        stack_lines(f"on {column}", label),
         *_numbers(law),
         text(""),
-        stacked(wording.verdict(law.verdict), ", ".join(map(wording.plain, law.reasons))),
+        stack_lines(
+            wording.verdict(law.verdict), ", ".join(map(wording.without_underscores, law.reasons))
+        ),
     ]
 
 
 def _whole_run(law: LawNumbers) -> list[Text]:
     """Return a row for all rows of a run; the numbers above it are of the rows before the onset."""
-    return [stacked("whole run", f"n = {law.n_fitted}"), *_numbers(law)]
+    return [stack_lines("whole run", f"n = {law.n_fitted}"), *_numbers(law)]
 
 
 def _numbers(law: LawNumbers) -> list[Text]:
@@ -188,7 +190,7 @@ def _numbers(law: LawNumbers) -> list[Text]:
         (law.b, is_identified.a),
         (law.ceiling, is_identified.ceiling),
     )
-    return [stacked(*_interval(number, identified)) for number, identified in pairs]
+    return [stack_lines(*_interval(number, identified)) for number, identified in pairs]
 
 
 def _group_cells(group: GroupResult) -> list[Text]:
@@ -201,13 +203,13 @@ def _group_cells(group: GroupResult) -> list[Text]:
     beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
     axes = wording.group_name(beside) if beside else ""
     return [
-        stacked(
+        stack_lines(
             f"mean of {len(group.runs)}", axes, unknown, _left_out(len(group.left_out)), failing
         ),
-        stacked(*_pooled(group.a)),
+        stack_lines(*_pooled(group.a)),
         text(""),
-        stacked(*_pooled(group.ceiling)),
-        stacked(*onset, without, diverged),
+        stack_lines(*_pooled(group.ceiling)),
+        stack_lines(*onset, without, diverged),
         text(group.why or ""),
     ]
 
@@ -223,20 +225,20 @@ def _interval(interval: Interval | None, identified: bool) -> list[str]:
     return [value + ("" if identified else wording.UNIDENTIFIED), low_high]
 
 
-def _pooled(mean: Pooled) -> list[str]:
+def _pooled(mean: SeedMean) -> list[str]:
     return (wording.pooled(mean) or "").split(" ", 1)
 
 
-def _pooled_onset(onset: Pooled) -> list[str]:
+def _pooled_onset(onset: SeedMean) -> list[str]:
     if onset.mean is None:
         return []
     value = f"onset {onset.mean:.0f}"
     if onset.low is None or onset.high is None:
         return [value]
-    return [value, wording.steps(onset.low, onset.high)]
+    return [value, wording.step_interval(onset.low, onset.high)]
 
 
 def _onset(onset: Onset | None) -> list[str]:
     if onset is None:
         return ["no onset"]
-    return [f"onset {onset.step:.0f}", wording.steps(onset.low, onset.high)]
+    return [f"onset {onset.step:.0f}", wording.step_interval(onset.low, onset.high)]

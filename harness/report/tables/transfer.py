@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.config.run import LEVELS
-from harness.law.compare.groups import over_seeds, pooled
-from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.compare.groups import drop_interval_of_repeats, mean_over_seeds
+from harness.law.group_results import Analysis, GroupResult, SeedMean
 from harness.law.results import RunResult
 from harness.report.text import wording
 
@@ -50,10 +50,13 @@ def _row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:
         evaluated = [(run.transfer or {})[level] for run in runs if level in (run.transfer or {})]
         seeds = [run.seed for run in runs if level in (run.transfer or {})]
         gains = [ends.end - ends.start for ends in evaluated]
-        row |= _cells(level, over_seeds(pooled([ends.end for ends in evaluated], 0), seeds))
-        row |= _cells(f"{level}_gain", over_seeds(pooled(gains, 0), seeds))
+        row |= _cells(
+            level,
+            drop_interval_of_repeats(mean_over_seeds([ends.end for ends in evaluated], 0), seeds),
+        )
+        row |= _cells(f"{level}_gain", drop_interval_of_repeats(mean_over_seeds(gains, 0), seeds))
     return row | {"unfinished": len(group.left_out)}
 
 
-def _cells(name: str, pool: Pooled) -> dict[str, float | None]:
+def _cells(name: str, pool: SeedMean) -> dict[str, float | None]:
     return dict(zip([name + end for end in BOUNDS], (pool.mean, pool.low, pool.high), strict=True))

@@ -11,7 +11,7 @@ from harness.law.results import Interval, RunResult
 from harness.records.outcomes import OWN
 from harness.report.tables import contrasts, listening, population, result_files, transfer
 from harness.report.tables.languages import LANGUAGES
-from harness.report.tables.languages import Table as Table
+from harness.report.tables.languages import TypesetTable as TypesetTable
 from harness.report.tables.languages import in_markdown as in_markdown
 from harness.report.tables.languages import markdown as markdown
 from harness.report.text import naming, wording
@@ -19,7 +19,7 @@ from harness.report.text import naming, wording
 NOTHING = "-"
 
 
-def files(analysis: Analysis, kinds: Sequence[str]) -> dict[str, str]:
+def typeset_files(analysis: Analysis, kinds: Sequence[str]) -> dict[str, str]:
     """Return file name -> content of each table that has rows, in each of `kinds` (tex, md)."""
     written = [
         table for table in (_TABLES[name](analysis) for name in result_files.TYPESET) if table.rows
@@ -27,7 +27,7 @@ def files(analysis: Analysis, kinds: Sequence[str]) -> dict[str, str]:
     return {f"{one.name}.{kind}": LANGUAGES[kind](one) for kind in kinds for one in written}
 
 
-def _law(analysis: Analysis) -> Table:
+def _law(analysis: Analysis) -> TypesetTable:
     """Return the table of the runs that could be read."""
     called = naming.names(analysis)
     read = [run for run in analysis.runs if run.status == "ok"]
@@ -39,7 +39,7 @@ def _law(analysis: Analysis) -> Table:
         "[low, high]: 95% interval; ?: not identified, too uncertain to quote",
     )
     headings = ("level", "run", "regime", "verdict", "a", "b", "ceiling b - a", "onset")
-    return Table("law", headings, 4, tuple(rows), notes)
+    return TypesetTable("law", headings, 4, tuple(rows), notes)
 
 
 def _run(level: str, run: RunResult, name: str) -> tuple[str, ...]:
@@ -54,7 +54,7 @@ def _run(level: str, run: RunResult, name: str) -> tuple[str, ...]:
         _interval(run.ceiling, known is not None and known.ceiling),
         NOTHING
         if run.onset is None
-        else f"{run.onset.step:.0f} {wording.steps(run.onset.low, run.onset.high)}",
+        else f"{run.onset.step:.0f} {wording.step_interval(run.onset.low, run.onset.high)}",
     )
 
 
@@ -64,14 +64,16 @@ def _interval(number: Interval | None, identified: bool) -> str:
     return wording.interval(number) + ("" if identified else wording.UNIDENTIFIED)
 
 
-def _levels(analysis: Analysis) -> Table:
+def _levels(analysis: Analysis) -> TypesetTable:
     groups = population.order(analysis)
     headings = ("level", *population.headings(groups))
     rows = tuple(
         (population.name(group), *map(_joined, cells))
         for group, cells in ((group, population.cells(group, groups)) for group in groups)
     )
-    return Table("levels", headings, 1, rows, (population.heading(groups), *population.FOOTNOTES))
+    return TypesetTable(
+        "levels", headings, 1, rows, (population.heading(groups), *population.FOOTNOTES)
+    )
 
 
 def _joined(lines: Sequence[str]) -> str:
@@ -84,13 +86,13 @@ def _joined(lines: Sequence[str]) -> str:
     return ", ".join(told) or NOTHING
 
 
-def _contrasts(analysis: Analysis) -> Table:
+def _contrasts(analysis: Analysis) -> TypesetTable:
     rows = tuple(
         (
             wording.short_name(group.key),
             wording.short_name(contrast.baseline),
             contrasts.QUANTITY.get(contrast.quantity, contrast.quantity),
-            wording.plain(contrast.decision),
+            wording.without_underscores(contrast.decision),
             *(number.removeprefix("p ") for number in contrasts.numbers(contrast)),
         )
         for group in analysis.groups
@@ -99,15 +101,15 @@ def _contrasts(analysis: Analysis) -> Table:
     )
     notes = tuple(contrasts.notes(analysis)[:1])
     headings = ("group", "minus", "quantity", "decision", "difference [95%]", "p (Holm)")
-    return Table("contrasts", headings, 4, rows, notes)
+    return TypesetTable("contrasts", headings, 4, rows, notes)
 
 
-def _transfer(analysis: Analysis) -> Table:
+def _transfer(analysis: Analysis) -> TypesetTable:
     rows = tuple(
         (name, str(row["runs"]), *_by_level(row)) for name, row in transfer.named_rows(analysis)
     )
     notes = ("reward of the last evaluation at each level, mean over seeds [95%]",)
-    return Table("transfer", ("trained on", "runs", *LEVELS), 1, rows, notes)
+    return TypesetTable("transfer", ("trained on", "runs", *LEVELS), 1, rows, notes)
 
 
 def _by_level(row: dict[str, Any]) -> Iterator[str]:
@@ -121,7 +123,7 @@ def _by_level(row: dict[str, Any]) -> Iterator[str]:
             yield wording.estimate(value, low, high)
 
 
-def _listening(analysis: Analysis) -> Table:
+def _listening(analysis: Analysis) -> TypesetTable:
     shown = listening.rows(analysis, (OWN,))
     rows = tuple(
         (
@@ -139,15 +141,17 @@ def _listening(analysis: Analysis) -> Table:
     headings = (
         "trained on", "policy", "runs", *listening.MEASURED.values(), *listening.ANCHORS.values()
     )  # fmt: skip
-    return Table("listening", headings, 2, rows, tuple(listening.notes(shown)) if shown else ())
+    return TypesetTable(
+        "listening", headings, 2, rows, tuple(listening.notes(shown)) if shown else ()
+    )
 
 
-def _measured(row: listening.Row, name: str) -> str:
+def _measured(row: listening.ListeningRow, name: str) -> str:
     beside = listening.attentive(row) if name == "listening" else ""
     return f"{wording.pooled(row.measured[name]) or NOTHING} {beside}".strip()
 
 
-_TABLES: dict[str, Callable[[Analysis], Table]] = {
+_TABLES: dict[str, Callable[[Analysis], TypesetTable]] = {
     "law": _law, "levels": _levels, "contrasts": _contrasts, "transfer": _transfer,
     "listening": _listening,
 }  # fmt: skip

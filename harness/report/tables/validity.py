@@ -71,7 +71,7 @@ def finding(levels: Validity, unknown: int) -> str:
     return "; ".join(sentences)
 
 
-def of_runs(runs: Sequence[RunResult]) -> tuple[Validity, int]:
+def validity_of_runs(runs: Sequence[RunResult]) -> tuple[Validity, int]:
     """Return the levels that `runs` trained on, and how many of our runs lack their validity."""
     unknown = sum(run.validity is None for run in runs if run.config is not None)
     return merge(run.validity or {} for run in runs), unknown

@@ -9,11 +9,11 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.law.results import Interval
-from harness.law.variance.results import REWARD_RANGE, Arm, Part, Variance
-from harness.law.variance.sizes import MEAN, Sizes
+from harness.law.variance.results import REWARD_RANGE, Arm, Variance, VarianceComponent
+from harness.law.variance.sizes import MEAN, SizePlan
 from harness.records.outcomes import OWN
 from harness.report.tables import critical_batch
-from harness.report.tables.grid import grid
+from harness.report.tables.grid import folding_table
 from harness.report.text import wording
 from harness.report.text.wording import percent, plural
 from harness.utils.safe_text import text
@@ -39,7 +39,7 @@ METHOD = (
 )
 
 
-def show(result: Variance, console: Console) -> None:
+def print_variance(result: Variance, console: Console) -> None:
     """Print arms, components, what is not identifiable, and the plans."""
     console.print(_arms(result))
     for name, parts in (("reward", result.reward), ("listening", result.listening)):
@@ -59,7 +59,7 @@ def show(result: Variance, console: Console) -> None:
 
 def _arms(result: Variance) -> Table:
     on = "own level" if result.level == OWN else f"on {result.level}"
-    table = grid(f"runs, {on}", "seeds", "users x repeats", "reward [95%]", "listening")
+    table = folding_table(f"runs, {on}", "seeds", "users x repeats", "reward [95%]", "listening")
     shown = result.arms[: critical_batch.MOST_ARMS]
     are_short = all(len(arm.name) <= LONGEST_WHOLE for arm in shown)
     for column, is_whole in zip(table.columns, (are_short, True, False, False, True), strict=True):
@@ -93,9 +93,9 @@ def _has_unknown(result: Variance) -> bool:
     return any(map(_is_too_wide, result.arms)) or max(ends, default=0.0) > REWARD_RANGE
 
 
-def _parts(name: str, parts: Sequence[Part]) -> Table:
+def _parts(name: str, parts: Sequence[VarianceComponent]) -> Table:
     unit = ", nats" if name == "listening" else ""
-    table = grid(f"spread of {name}", f"sd{unit} [95%]", "share [95%]")
+    table = folding_table(f"spread of {name}", f"sd{unit} [95%]", "share [95%]")
     for part in parts:
         if part.variance is not None:
             share = "-" if part.share is None else percent(part.share)
@@ -111,7 +111,7 @@ def _root(variance: Interval, most: float) -> str:
     return f"{value:.3f} [{low:.3f}, {end}]"
 
 
-def _not_identifiable(parts: Sequence[Part]) -> Iterator[str]:
+def _not_identifiable(parts: Sequence[VarianceComponent]) -> Iterator[str]:
     """Yield a line for each reason."""
     by_reason: dict[str, list[str]] = {}
     for part in parts:
@@ -145,7 +145,7 @@ def plans(result: Variance) -> Iterator[str]:
         )
 
 
-def _plan(plan: Sizes, kind: str) -> str:
+def _plan(plan: SizePlan, kind: str) -> str:
     half = wording.number(plan.half_width, plan.half_width / 10)
     of = "the mean reward of an arm" if plan.target == MEAN else "a difference of two arms"
     return (
@@ -155,7 +155,7 @@ def _plan(plan: Sizes, kind: str) -> str:
     )
 
 
-def _at_most(plan: Sizes) -> str:
+def _at_most(plan: SizePlan) -> str:
     if plan.most is None:
         return ""
     if plan.most > REWARD_RANGE:

@@ -11,13 +11,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from harness.law import advice
-from harness.law.advice import Advice
-from harness.law.compare.groups import alike, number_on, over_seeds, pooled, verdict_on
+from harness.law.advice import Suggestion
+from harness.law.compare.groups import (
+    drop_interval_of_repeats,
+    mean_over_seeds,
+    number_on,
+    unweighted_mean,
+    verdict_on,
+)
 from harness.law.estimate import null_control, numbers
-from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.group_results import Analysis, GroupResult, SeedMean
 from harness.law.io import columns, typed_words
 from harness.law.io.typed_words import Typed
-from harness.law.result_parts import Anchors
+from harness.law.result_parts import AnchorRewards
 from harness.law.results import Interval, Onset, RunResult
 from harness.records.outcomes import OWN
 from harness.report.text import dropped_rows, naming, wording
@@ -31,20 +37,20 @@ FOLLOW = ("holds", "holds_form_open", "holds_until_onset")
 
 
 @dataclass(frozen=True)
-class Row:
+class AnswerRow:
     """A group of runs, or a single run."""
 
     name: str
     seeds: int
-    gain: Pooled
+    gain: SeedMean
     """Reward at the end minus at the start."""
-    end: Pooled
+    end: SeedMean
     """Reward at the end: mean of the last tenth of its points."""
-    anchors: Anchors | None
+    anchors: AnchorRewards | None
     """The reference policies at the level of the runs."""
-    fall: Pooled
+    fall: SeedMean
     """Fall of H, nats."""
-    noise: Pooled | None
+    noise: SeedMean | None
     """Fall of H in the null controls, nats; None without a null control."""
     onsets: tuple[Onset | None, ...]
     """For each run with enough rows to look for an onset; None if there is none."""
@@ -53,17 +59,17 @@ class Row:
     """True if any run's reward and verdict are of the batches that H was measured on."""
 
 
-def rows(analysis: Analysis) -> list[Row]:
+def rows(analysis: Analysis) -> list[AnswerRow]:
     """Return the rows, from the lowest level up. Null controls have rows if nothing else has."""
     by_name = {run.run: run for run in analysis.runs if run.status == "ok"}
-    nulls = [group for group in analysis.groups if is_null(group)]
+    nulls = [group for group in analysis.groups if is_null_control(group)]
     real = [group for group in analysis.groups if group not in nulls]
     real = [group for group in real if group.runs]  # `unfinished` reports the others
     shown = real or nulls
     place = {id(group): _place(at, group) for at, group in enumerate(shown)}
     shown = sorted(shown, key=lambda group: place[id(group)])
     members = [(group, [by_name[run] for run in group.runs if run in by_name]) for group in shown]
-    grouped = {run for group in analysis.groups for run in group.every}
+    grouped = {run for group in analysis.groups for run in group.all_runs}
     called = naming.names(analysis)
     return [
         *(_of_group(group, runs, analysis) for group, runs in members),
@@ -72,7 +78,7 @@ def rows(analysis: Analysis) -> list[Row]:
     ]  # fmt: skip
 
 
-def is_null(group: GroupResult) -> bool:
+def is_null_control(group: GroupResult) -> bool:
     """Return whether the runs of the group are null controls, according to its axes."""
     return bool(group.key.get(NULL_CONTROL))
 
@@ -82,19 +88,23 @@ def _place(at: int, group: GroupResult) -> tuple[str, int]:
     return str(group.key.get("policy", "")), group.compared.order if group.compared else at
 
 
-def _of_group(group: GroupResult, runs: Sequence[RunResult], analysis: Analysis) -> Row:
+def _of_group(group: GroupResult, runs: Sequence[RunResult], analysis: Analysis) -> AnswerRow:
     seeds = [run.seed for run in runs]
     ends = [_end(run, group.reward, analysis) for run in runs]
     falls, noises = zip(*(_falls(run, analysis) for run in runs), strict=True) if runs else ((), ())
     key = {axis: value for axis, value in group.key.items() if axis != NULL_CONTROL}
-    noise = over_seeds(alike(noises), seeds)
-    return Row(
+    noise = drop_interval_of_repeats(unweighted_mean(noises), seeds)
+    return AnswerRow(
         name=wording.short_name(key if any(key.values()) else group.key),
         seeds=len(group.runs),
         gain=group.gain if len(runs) != 1 else _alone(number_on(runs[0], "gain", group.reward)),
-        end=over_seeds(pooled([end for end in ends if end is not None], ends.count(None)), seeds),
+        end=drop_interval_of_repeats(
+            mean_over_seeds([end for end in ends if end is not None], ends.count(None)), seeds
+        ),
         anchors=_anchors(runs),
-        fall=over_seeds(alike(falls), seeds) if len(runs) != 1 else _alone(falls[0]),
+        fall=drop_interval_of_repeats(unweighted_mean(falls), seeds)
+        if len(runs) != 1
+        else _alone(falls[0]),
         noise=noise if noise.n else None,
         onsets=_onsets(runs),
         verdicts=tuple(verdict_on(run, group.reward) or "undetermined" for run in runs),
@@ -102,28 +112,28 @@ def _of_group(group: GroupResult, runs: Sequence[RunResult], analysis: Analysis)
     )
 
 
-def _of_run(run: RunResult, name: str, analysis: Analysis) -> Row:
+def _of_run(run: RunResult, name: str, analysis: Analysis) -> AnswerRow:
     fall, noise = _falls(run, analysis)
     end = _end(run, run.reward, analysis)
-    return Row(
+    return AnswerRow(
         name=name,
         seeds=1,
         gain=_alone(run.gain),
-        end=pooled([] if end is None else [end], 0),
+        end=mean_over_seeds([] if end is None else [end], 0),
         anchors=_anchors([run]),
         fall=_alone(fall),
-        noise=alike([noise]) if noise else None,
+        noise=unweighted_mean([noise]) if noise else None,
         onsets=_onsets([run]),
         verdicts=(run.verdict or "undetermined",),
         same_batch=_same_batch(run, run.reward),
     )
 
 
-def _alone(number: Interval | None) -> Pooled:
+def _alone(number: Interval | None) -> SeedMean:
     """Return a number of the only run with its own interval, which excludes the spread of seeds."""
     if number is None:
-        return alike([None])
-    return Pooled(number.value, number.low, number.high, 1, 0)
+        return unweighted_mean([None])
+    return SeedMean(number.value, number.low, number.high, 1, 0)
 
 
 def _end(run: RunResult, column: str | None, analysis: Analysis) -> float | None:
@@ -138,7 +148,7 @@ def _same_batch(run: RunResult, column: str | None) -> bool:
     return bool(law.same_batch if law is not None else run.same_batch)
 
 
-def _anchors(runs: Sequence[RunResult]) -> Anchors | None:
+def _anchors(runs: Sequence[RunResult]) -> AnchorRewards | None:
     every = ((run.yardsticks or {}).get(OWN) for run in runs)
     return next((own.anchors for own in every if own is not None and own.anchors.deaf), None)
 
@@ -191,7 +201,7 @@ def which_reward(runs: Sequence[RunResult]) -> str:
     return ", or ".join(told)
 
 
-def intervals(shown: Sequence[Row]) -> str:
+def intervals(shown: Sequence[AnswerRow]) -> str:
     """Say what ± in the rows stands for: an interval over seeds, a single run's own, or both."""
     of = [row.seeds for row in shown if row.gain.low is not None]
     if not of:
@@ -204,11 +214,11 @@ def intervals(shown: Sequence[Row]) -> str:
 def _counted(analysis: Analysis) -> list[RunResult]:
     """Return the runs that were read and that the rows count."""
     fitted = (run for run in analysis.runs if run.status == "ok")
-    return analysis.counted(fitted)
+    return analysis.runs_in_means(fitted)
 
 
-def left_open(
-    analysis: Analysis, shown: Sequence[Row], typed: Typed = typed_words.of_sweep
+def open_questions(
+    analysis: Analysis, shown: Sequence[AnswerRow], typed: Typed = typed_words.sweep_overrides
 ) -> list[str]:
     """Return the open questions, each kind in one line, and the commands that would decide them."""
     lines = [*_undetermined(analysis, typed), *_invalid(analysis)]
@@ -220,7 +230,7 @@ def left_open(
         missing["seed=range(1,6)"] = "how much seeds differ"
     if ours and missing:
         what = f"not measured: {' and '.join(missing.values())}"
-        lines += Advice(what, ours[0], tuple(missing)).lines(typed)
+        lines += Suggestion(what, ours[0], tuple(missing)).lines(typed)
     return lines
 
 
@@ -235,10 +245,10 @@ def _undetermined(analysis: Analysis, typed: Typed) -> list[str]:
     if not told_of:
         return [told]
     helped, (step, *_) = told_of[0]
-    if not step.of_runs:
+    if not step.grouped_sentence:
         return [told, f"in {len(helped)}: {step.sentence}."]
     runs = str(len(helped)) if len(helped) < len(left) else "them" if len(left) > 1 else "it"
-    return replace(step, sentence=f"{told}; {step.of_runs.format(runs=runs)}").lines(typed)
+    return replace(step, sentence=f"{told}; {step.grouped_sentence.format(runs=runs)}").lines(typed)
 
 
 def _invalid(analysis: Analysis) -> list[str]:
@@ -259,8 +269,8 @@ def unread(analysis: Analysis) -> list[str]:
     kinds = Counter(error.kind for error in failed)
     first = {error.kind: error.message for error in reversed(failed)}
     return [
-        f"{count} of {plural(len(analysis.runs), 'run')} not read, {wording.plain(kind)}: "
-        f"{first[kind]}{', ...' if count > 1 else ''}"
+        f"{count} of {plural(len(analysis.runs), 'run')} not read, "
+        f"{wording.without_underscores(kind)}: {first[kind]}{', ...' if count > 1 else ''}"
         for kind, count in kinds.items()
     ]
 
@@ -274,7 +284,7 @@ def unfinished(analysis: Analysis) -> list[str]:
         if states:
             words = [f"{n} {word}" if len(states) > 1 else word for word, n in states.items()]
             name = wording.short_name(group.key)
-            missing = f"{len(group.left_out)} of {len(group.every)} ({', '.join(words)})"
+            missing = f"{len(group.left_out)} of {len(group.all_runs)} ({', '.join(words)})"
             told.append(f"{name} {missing}")
     if not told:
         return []

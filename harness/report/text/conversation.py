@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from harness.records.saved_conversations import SavedConversation, SavedReasons, SavedTurn
-from harness.report.text.wording import plain
+from harness.report.text.wording import without_underscores
 
 STRATEGY = {
     "question": "a question",
@@ -105,10 +105,10 @@ def came_for(conversation: SavedConversation) -> str | None:
 
 def intention(code: str) -> str:
     """Translate an intention: `venting` -> `somebody who listens while they let it out`."""
-    return INTENTION.get(code, plain(code))
+    return INTENTION.get(code, without_underscores(code))
 
 
-def user(conversation: SavedConversation) -> str | None:
+def describe_user(conversation: SavedConversation) -> str | None:
     """Return `my exam (persona exam), temperament passive, speaks in plain words`, or None if
     nothing about the user was kept.
     """
@@ -117,7 +117,7 @@ def user(conversation: SavedConversation) -> str | None:
     parts = [
         f"{topic} (persona {name})" if name and topic else name or topic,
         conversation.temperament and f"temperament {conversation.temperament}",
-        f"speaks in {VOICE.get(voice, plain(voice))}" if voice else None,
+        f"speaks in {VOICE.get(voice, without_underscores(voice))}" if voice else None,
         conversation.path and test(conversation.path),
         _reach(conversation),
     ]
@@ -126,7 +126,7 @@ def user(conversation: SavedConversation) -> str | None:
 
 def test(path: str) -> str:
     """Translate a path: `gaslighting` -> `puts the supporter to the test: denies what was said`."""
-    return f"puts the supporter to the test: {TEST.get(path, plain(path))}"
+    return f"puts the supporter to the test: {TEST.get(path, without_underscores(path))}"
 
 
 def _reach(conversation: SavedConversation) -> str | None:
@@ -138,16 +138,16 @@ def _reach(conversation: SavedConversation) -> str | None:
     return f"{'easy' if known[0] > 0 else 'hard'} to reach ({known[0]:+.1f} at each reply)"
 
 
-def ended(conversation: SavedConversation) -> str:
+def ending(conversation: SavedConversation) -> str:
     """Say how the conversation ended."""
     code = conversation.ended
     if code is None:
         return "no end was kept"
     faults = [t.why.fault for t in conversation.turns if t.why is not None and t.why.fault]
-    return ENDED.get(code, plain(code)) + (f" ({faults[-1]})" if faults else "")
+    return ENDED.get(code, without_underscores(code)) + (f" ({faults[-1]})" if faults else "")
 
 
-def heard(reply: SavedTurn) -> str | None:
+def heard_strategies(reply: SavedTurn) -> str | None:
     """Return the distinct strategies that the user heard in a reply, and the sentences it took up.
 
     Example: `a question; takes up "I failed the exam twice."`. None if neither was kept.
@@ -161,10 +161,13 @@ def heard(reply: SavedTurn) -> str | None:
 
 def strategies(codes: Sequence[str]) -> str:
     """Return `a question, affirmation`, without repetitions."""
-    return ", ".join(STRATEGY.get(c, plain(c)) for c in dict.fromkeys(codes)) or "no strategy"
+    return (
+        ", ".join(STRATEGY.get(c, without_underscores(c)) for c in dict.fromkeys(codes))
+        or "no strategy"
+    )
 
 
-def why(turn: SavedTurn) -> str | None:
+def why_emotion_moved(turn: SavedTurn) -> str | None:
     """Say why the user's emotion moved in this turn; None if that is not known.
 
     Example: `rose; a rise was 92% likely; for it: this kind of reply suits them (+1.4); against it:
@@ -174,12 +177,12 @@ def why(turn: SavedTurn) -> str | None:
     if of is None:
         return None
     if of.fault is not None:
-        return f"no answer: {plain(of.fault)}"
+        return f"no answer: {without_underscores(of.fault)}"
     parts = [_moved(turn, of), *_effects(of)]
     if of.not_language is not None:
-        parts.append(f"no language to them, by the rule {plain(of.not_language)}")
+        parts.append(f"no language to them, by the rule {without_underscores(of.not_language)}")
     if of.fit is not None:
-        parts.append(FIT.get(of.fit, plain(of.fit)))
+        parts.append(FIT.get(of.fit, without_underscores(of.fit)))
     if of.reason is not None:
         parts.append(f'in their words: "{of.reason}"')
     return "; ".join(parts)
@@ -214,5 +217,5 @@ def _effects(of: SavedReasons) -> Sequence[str]:
 
 
 def _effect(part: str, effect: float) -> str:
-    words = EFFECT.get(part, (plain(part),) * 2)[effect < 0]
+    words = EFFECT.get(part, (without_underscores(part),) * 2)[effect < 0]
     return f"{words} ({effect:+.1f})"

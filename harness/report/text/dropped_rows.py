@@ -10,7 +10,7 @@ from harness.report.text.wording import plural
 from harness.utils.safe_text import escape
 
 
-def not_read(analysis: Analysis) -> list[str]:
+def unreadable_runs(analysis: Analysis) -> list[str]:
     """Return a line per run that could not be read: file, rule and given value."""
     failed = [run for run in analysis.runs if run.error is not None]
     if not failed:
@@ -19,7 +19,7 @@ def not_read(analysis: Analysis) -> list[str]:
     return lines + [f"  {run.error.message} ({run.error.kind})" for run in failed if run.error]
 
 
-def left_out(analysis: Analysis, called: dict[str, str]) -> list[str]:
+def omitted_rows(analysis: Analysis, called: dict[str, str]) -> list[str]:
     """Return the rows omitted from each run, by reason, and the paths omitted."""
     damaged = [run for run in analysis.runs if run.dropped]
     lines = []
@@ -56,7 +56,7 @@ def unfinished(analysis: Analysis, called: dict[str, str]) -> list[str]:
 def _of_group(group: GroupResult, called: dict[str, str]) -> str:
     names = ", ".join(called.get(run, run) for run in group.unfinished)
     whose = ", ".join(f"{axis}={value}" for axis, value in group.key.items())
-    sentence = f"{len(group.unfinished)} of {plural(len(group.every), 'run')} unfinished"
+    sentence = f"{len(group.unfinished)} of {plural(len(group.all_runs), 'run')} unfinished"
     sentence += (
         ", excluded from every mean" if group.left_out else ", included by --with-unfinished"
     )
@@ -84,7 +84,9 @@ def ended_by_rule(analysis: Analysis) -> list[str]:
 
 def counts(run: RunResult) -> str:
     """Return `2 nan, 1 torn last line`."""
-    return ", ".join(f"{n} {wording.plain(reason)}" for reason, n in run.dropped.items())
+    return ", ".join(
+        f"{n} {wording.without_underscores(reason)}" for reason, n in run.dropped.items()
+    )
 
 
 FIRST_FEW = 3
@@ -116,7 +118,7 @@ def _unfinished(analysis: Analysis) -> list[str]:
     partial = [run for run in analysis.runs if run.unfinished is not None]
     if not partial:
         return []
-    named = [f"{run.run} ({standing(run)})" for run in partial[:FIRST_FEW]]
+    named = [f"{run.run} ({status_and_step(run)})" for run in partial[:FIRST_FEW]]
     more = [f"{len(partial) - FIRST_FEW} more"] if len(partial) > FIRST_FEW else []
     pooled = {run for group in analysis.groups for run in group.runs}
     means = "excluded from means and contrasts (include them with --with-unfinished)"
@@ -126,7 +128,7 @@ def _unfinished(analysis: Analysis) -> list[str]:
     return [escape(f"{len(partial)} {are} unfinished, {means}: {', '.join(named + more)}")]
 
 
-def standing(run: RunResult) -> str:
+def status_and_step(run: RunResult) -> str:
     """Return `failed 70 at step 12 of 300`."""
     ended = run.unfinished
     assert ended is not None

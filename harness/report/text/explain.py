@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.law.estimate import identifiability
 from harness.law.reasons import REASONS
-from harness.law.results import Bounded, Interval, RunResult
+from harness.law.results import BoundedEstimate, Interval, RunResult
 from harness.records.outcomes import OWN
 from harness.report.text import alternatives, dropped_rows, wording
 from harness.report.text.wording import number, plural
@@ -31,7 +31,7 @@ POLICIES = {
 }
 
 
-def of_run(run: RunResult) -> list[str]:
+def explain_run(run: RunResult) -> list[str]:
     """Return a few sentences on a run with status ok."""
     sentences = [_rows(run), _law(run), _ceiling(run), _over_forms(run)]
     sentences += [_least_squares(run)]
@@ -114,14 +114,14 @@ def _onset(run: RunResult) -> str:
     if run.onset is None:
         return "No onset: H neither fell for good nor spent its budget nor exploded."
     where = ONSETS.get(run.onset.kind, "")
-    return f"Onset: {wording.onset(run.onset)}, {where}."
+    return f"Onset: {wording.onset_words(run.onset)}, {where}."
 
 
 def _regime(run: RunResult) -> str:
     if run.regime is None:
         return ""
     gained = f"; R gained {wording.interval(run.gain)}" if run.gain is not None else ""
-    return f"Regime {run.regime}: {REGIMES.get(run.regime, '')}{gained}{silent(run)}."
+    return f"Regime {run.regime}: {REGIMES.get(run.regime, '')}{gained}{silent_share(run)}."
 
 
 def _policy(run: RunResult) -> str:
@@ -143,13 +143,16 @@ def _policy(run: RunResult) -> str:
 
 
 def _verdict(run: RunResult) -> list[str]:
-    word = wording.VERDICT_WORDS.get(run.verdict or "", wording.plain(run.verdict or "none"))
+    word = wording.VERDICT_WORDS.get(
+        run.verdict or "", wording.without_underscores(run.verdict or "none")
+    )
     if not run.reasons:
         skill = run.out_of_time_skill
         predicts = f", and its first part predicts the rest (skill {skill:.2f})" if skill else ""
         return [f"Verdict: {word}, since the interval of a lies above 0{predicts}."]
     because = "; ".join(
-        f"{wording.plain(reason)}: {REASONS.get(reason, '')}" for reason in run.reasons
+        f"{wording.without_underscores(reason)}: {REASONS.get(reason, '')}"
+        for reason in run.reasons
     )
     return [f"Verdict: {word}{_before_onset(run)}.", f"  {because}{_measured_skill(run)}."]
 
@@ -233,11 +236,11 @@ def at_onset(run: RunResult) -> str:
     parts = [f"reward left {_bounded(left)}"] if left else []
     columns = {name: run.at_onset.columns.get(name) for name in AT_ONSET}
     parts += [f"{AT_ONSET[name]} {number(v)}" for name, v in columns.items() if v is not None]
-    probe = f" On entropy/probe: {wording.onset(run.onset_probe)}." if run.onset_probe else ""
+    probe = f" On entropy/probe: {wording.onset_words(run.onset_probe)}." if run.onset_probe else ""
     return f"At the onset: {', '.join(parts)}.{probe}" if parts else probe.strip()
 
 
-def silent(run: RunResult) -> str:
+def silent_share(run: RunResult) -> str:
     """Return `; 0.71 [0.66, 0.76] of groups carried no signal`."""
     share = run.silent_share
     return f"; {wording.interval(share)} of groups carried no signal" if share else ""
@@ -249,7 +252,7 @@ def expected_reliability(run: RunResult) -> str:
     return f" ({expected:.2f} by the standard errors of H)" if expected is not None else ""
 
 
-def _bounded(estimate: Bounded | Interval | None) -> str:
+def _bounded(estimate: BoundedEstimate | Interval | None) -> str:
     if estimate is None:
         return "unknown"
     if estimate.low is None or estimate.high is None:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.law.group_results import Analysis, Pooled
-from harness.law.results import Identified, Interval, RunResult, RunSeries
+from harness.law.group_results import Analysis, SeedMean
+from harness.law.results import Identifiability, Interval, RunResult, RunSeries
 from harness.report.text import alternatives, naming, wording
 
 
@@ -27,7 +27,7 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
 
 def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
     """Return the finished runs, or all if none is finished, and a note on the unfinished ones."""
-    finished = analysis.counted(runs)
+    finished = analysis.runs_in_means(runs)
     out = len(runs) - len(finished)
     if not finished:
         return runs, ", unfinished"
@@ -85,7 +85,7 @@ def _diverged(analysis: Analysis, runs: Sequence[RunResult]) -> str:
 
 def _onsets(runs: Sequence[RunResult]) -> str:
     if len(runs) == 1:
-        return wording.onset(runs[0].onset)
+        return wording.onset_words(runs[0].onset)
     onsets = [run.onset for run in runs if run.onset is not None]
     if not onsets:
         return "no onset in any run"
@@ -95,7 +95,7 @@ def _onsets(runs: Sequence[RunResult]) -> str:
         at = sorted(onset.step for onset in onsets if onset.kind == kind)
         ends = dict.fromkeys((f"{at[0]:.0f}", f"{at[-1]:.0f}"))
         where = (" and " if count == 2 else " to ").join(ends)
-        words = wording.ONSET_WORDS.get(kind, wording.plain(kind))
+        words = wording.ONSET_WORDS.get(kind, wording.without_underscores(kind))
         parts.append(f"{words} {where} {wording.in_runs(count, len(runs))}")
     without = len(runs) - len(onsets)
     return ", ".join([*parts, f"no onset in {without}"] if without else parts)
@@ -117,7 +117,7 @@ def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     return f"ceiling {' to '.join(ends)}{of}"
 
 
-def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | None:
+def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> SeedMean | None:
     """Return the ceiling over seeds; None if these runs are not one group or it has no interval."""
     wanted = {run.run for run in runs}
     for group in analysis.groups:
@@ -127,14 +127,14 @@ def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> Pooled | N
 
 
 @dataclass(frozen=True)
-class Law:
+class FittedLaw:
     """The law R = -a exp(H) + b of a run. A number that could not be computed is None."""
 
     a: Interval | None
     b: Interval | None
     ceiling: Interval | None
     n_eff: float | None
-    identified: Identified
+    identified: Identifiability
     until: float | None
     """The step before which the law was judged; None if the whole run was."""
 
@@ -147,13 +147,13 @@ class Law:
         return self.ceiling is not None and self.identified.ceiling
 
 
-def law(run: RunResult) -> Law:
+def law(run: RunResult) -> FittedLaw:
     """Return the law of a run with status ok, fitted to the rows that its verdict refers to."""
-    identified = run.identified or Identified(a=False, ceiling=False)
-    return Law(run.a, run.b, run.ceiling, run.n_eff, identified, run.until)
+    identified = run.identified or Identifiability(a=False, ceiling=False)
+    return FittedLaw(run.a, run.b, run.ceiling, run.n_eff, identified, run.until)
 
 
-def part(series: RunSeries, fitted: Law) -> RunSeries:
+def judged_part(series: RunSeries, fitted: FittedLaw) -> RunSeries:
     """Return the series with only the points that the law was judged on, and the full course."""
     if fitted.until is None:
         return series

@@ -20,20 +20,20 @@ def statement(link: Link) -> str:
     return f"{_quantity(link)} of {link.arm} is {link.direction} than {than}{net}"
 
 
-def measured(link: Link) -> str:
+def measured_quantity(link: Link) -> str:
     """Return the quantity, with its unit where the words do not imply it."""
     unit = quantities.of_link(link).unit
     told = unit == quantities.NATS or link.probe is not None
     return f"{_quantity(link)}{f', {quantities.unit_of(link)}' if told else ''}"
 
 
-def compared(link: Link) -> str:
+def compared_arms(link: Link) -> str:
     """Return `hard minus medium`."""
     minus = f"{link.arm} minus {link.against}" if link.against else link.arm
     return minus if link.crossed is None else f"variance, {minus}"
 
 
-def stated(link: Link) -> str:
+def statement_with_margin(link: Link) -> str:
     """Return the statement with its margin and its condition."""
     condition = f", if {link.given!r} holds" if link.given else ""
     of_sd = f", a standard deviation of {link.least_gain:.3g}" if link.crossed else ""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.law.compare import quantities
-from harness.law.compare.links import NO_ONSET, Judged, is_open
-from harness.law.compare.study_arms import Counts
-from harness.law.compare.study_outcome import Outcome
+from harness.law.compare.links import NO_ONSET, LinkResult, is_open
+from harness.law.compare.study_arms import ArmCounts
+from harness.law.compare.study_outcome import StudyOutcome
 from harness.records.outcomes import OWN
 from harness.records.study_file import FactorialTable
 from harness.report.text import link_words, wording
@@ -24,7 +24,7 @@ CROSSED = (
 )
 
 
-def notes(outcome: Outcome) -> Iterator[str]:
+def notes(outcome: StudyOutcome) -> Iterator[str]:
     """Yield the lines below the table: method, doubts, counts."""
     yield METHOD
     if any(judged.link.crossed for judged in (*outcome.checks, *outcome.links)):
@@ -55,7 +55,7 @@ def notes(outcome: Outcome) -> Iterator[str]:
     yield f"judged on {seeds(outcome.stated.seeds)}"
 
 
-def _beside_deaf_schedule(outcome: Outcome) -> Iterator[str]:
+def _beside_deaf_schedule(outcome: StudyOutcome) -> Iterator[str]:
     """Yield how far each arm ends above the best fixed schedule, which hears nothing."""
     unknown: dict[str, list[str]] = {}
     for one in outcome.above_deaf:
@@ -67,19 +67,21 @@ def _beside_deaf_schedule(outcome: Outcome) -> Iterator[str]:
         ends = wording.number(gap.value)
         if gap.low is not None and gap.high is not None:
             ends = wording.estimate(gap.value, gap.low, gap.high)
-        above = "" if one.above is None else ", above it" if one.above else ", not shown above it"
+        above = (
+            "" if one.is_above is None else ", above it" if one.is_above else ", not shown above it"
+        )
         doubt = f"; {one.why}" if one.why else ""
         yield f"{one.arm}, its end minus the best deaf schedule of {level}: {ends}{above}{doubt}"
     for why, arms in unknown.items():
         yield f"not known beside the best deaf schedule: {', '.join(arms)}; {why}"
 
 
-def _diverged(counts: Counts) -> str:
+def _diverged(counts: ArmCounts) -> str:
     names = ", ".join(counts.diverged_runs)
     return f", {counts.diverged} of them diverged: {names}" if names else ""
 
 
-def _of_link(judged: Judged) -> Iterator[str]:
+def _of_link(judged: LinkResult) -> Iterator[str]:
     """Yield the notes on a link that do not fit into its row."""
     if judged.own:
         yield ", ".join(f"{arm} {_of_arm(judged, arm)}" for arm in judged.own)
@@ -100,7 +102,7 @@ def _of_link(judged: Judged) -> Iterator[str]:
         yield f"{runs} without {lacking} count with the whole of the run"
 
 
-def _of_table(judged: Judged, table: FactorialTable) -> Iterator[str]:
+def _of_table(judged: LinkResult, table: FactorialTable) -> Iterator[str]:
     """Yield the standard deviations of both factors, then the mean of each arm, row by row."""
     sizes = {name: of for name, of in judged.own.items() if name in table.factors}
     told = (f"{name} {max(0.0, of.value) ** 0.5:.3f}" for name, of in sizes.items() if of)
@@ -110,7 +112,7 @@ def _of_table(judged: Judged, table: FactorialTable) -> Iterator[str]:
     yield f"means over seeds, a row for each level of {table.rows}: {' | '.join(rows)}"
 
 
-def _of_arm(judged: Judged, arm: str) -> str:
+def _of_arm(judged: LinkResult, arm: str) -> str:
     """Return the mean of an arm with its interval, or the one number that all its seeds share."""
     mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
     if mean is not None:
@@ -121,7 +123,7 @@ def _of_arm(judged: Judged, arm: str) -> str:
     return one if len(numbers) == 1 else f"{one} for each of {plural(len(numbers), 'seed')}"
 
 
-def _unanswered(judged: Judged) -> str:
+def _unanswered(judged: LinkResult) -> str:
     """Return the runs for which the probe gave no number, grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for name, why in judged.unanswered.items():
@@ -130,7 +132,7 @@ def _unanswered(judged: Judged) -> str:
     return f"no number of {plural(len(judged.unanswered), 'run')}: {'; '.join(told)}"
 
 
-def _diverged_pairs(judged: Judged) -> str:
+def _diverged_pairs(judged: LinkResult) -> str:
     """Return how many pairs are missing since a run diverged, and their largest possible effect."""
     names = ", ".join(name for one in judged.lost.values() for name in one.runs)
     missing = f"{plural(len(judged.lost), 'pair')} missing, diverged: {names}"
@@ -142,7 +144,7 @@ def _diverged_pairs(judged: Judged) -> str:
     return f"{missing}; at their worst {at_worst}, {judged.if_lost_at_worst}"
 
 
-def _open(judged: Judged) -> str:
+def _open(judged: LinkResult) -> str:
     if judged.minimum_detectable is None or not is_open(judged):
         return ""
     needed = f", {judged.seeds_needed} would decide" if judged.seeds_needed else ""

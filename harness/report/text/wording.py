@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # they import numpy, which takes time and is not needed for words
-    from harness.law.group_results import Pooled
+    from harness.law.group_results import SeedMean
     from harness.law.results import Interval, Onset, RunResult
 
 VERDICT_WORDS = {
@@ -34,10 +34,10 @@ ONSET_WORDS = {
 
 def verdict(code: str | None) -> str:
     """Return `holds (form open)`, for a column whose heading names the law."""
-    return VERDICT_WORDS.get(code or "", plain(code or "none")).removeprefix("law ")
+    return VERDICT_WORDS.get(code or "", without_underscores(code or "none")).removeprefix("law ")
 
 
-def plain(code: str) -> str:
+def without_underscores(code: str) -> str:
     """Replace underscores: `reward_falls` -> `reward falls`."""
     return code.replace("_", " ")
 
@@ -81,7 +81,7 @@ def percent(share: Interval) -> str:
     return f"{share.value:.0%} [{share.low:.0%}, {share.high:.0%}]"
 
 
-def pooled(pool: Pooled) -> str | None:
+def pooled(pool: SeedMean) -> str | None:
     """Return `0.81 [0.78, 0.84]` over runs; no bounds if there are none, None without a mean."""
     if pool.mean is None:
         return None
@@ -90,16 +90,16 @@ def pooled(pool: Pooled) -> str | None:
     return estimate(pool.mean, pool.low, pool.high)
 
 
-def steps(low: float, high: float) -> str:
+def step_interval(low: float, high: float) -> str:
     return f"[{low:.0f}, {high:.0f}]"
 
 
-def onset(start: Onset | None) -> str:
+def onset_words(start: Onset | None) -> str:
     """Return `collapse from step 212 [205, 220]`, or `no onset`."""
     if start is None:
         return "no onset"
-    words = ONSET_WORDS.get(start.kind, plain(start.kind))
-    return f"{words} {start.step:.0f} {steps(start.low, start.high)}"
+    words = ONSET_WORDS.get(start.kind, without_underscores(start.kind))
+    return f"{words} {start.step:.0f} {step_interval(start.low, start.high)}"
 
 
 def plural(count: int, noun: str) -> str:
@@ -116,7 +116,7 @@ def in_runs(count: int, total: int) -> str:
 def verdicts(runs: Sequence[RunResult]) -> str:
     """Return `law holds`, `law holds in all 3 runs` or `law holds in 2, law fails in 1`."""
     counts = Counter(run.verdict or "undetermined" for run in runs)
-    words = {v: VERDICT_WORDS.get(v, plain(v)) for v in counts}
+    words = {v: VERDICT_WORDS.get(v, without_underscores(v)) for v in counts}
     if len(runs) == 1:
         return words[runs[0].verdict or "undetermined"]
     return ", ".join(
@@ -142,7 +142,9 @@ def _part(axis: str, value: Any) -> str:
     if axis == "algorithm.null_control":
         return "null control"
     return (
-        plain(str(value)) if axis in NAMED_BY_VALUE else f"{axis.rpartition('.')[2]}={_few(value)}"
+        without_underscores(str(value))
+        if axis in NAMED_BY_VALUE
+        else f"{axis.rpartition('.')[2]}={_few(value)}"
     )
 
 

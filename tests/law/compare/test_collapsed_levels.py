@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.law.analysis import analyse, members
+from harness.law.analysis import analyse, load_members
 from harness.law.group_results import Analysis, GroupResult
-from harness.law.results import Identified
+from harness.law.results import Identifiability
 from harness.report.tables import csv_files
 from harness.testing import run_folders, sweeps, synthetic
 from harness.testing.sweeps import LevelCeilings
@@ -94,7 +94,7 @@ def test_a_law_that_fails_is_in_no_mean_and_is_named(tmp_path: Path) -> None:
     assert present(hard.ceiling.low) < 0.8 < present(hard.ceiling.high)
     assert contrast(analysis, "ceiling").seeds == (2, 3)
     fails = next(run for run in analysis.runs if run.run in hard.law_fails)
-    assert fails.identified == Identified(a=False, ceiling=False)
+    assert fails.identified == Identifiability(a=False, ceiling=False)
     assert "no law in 1," in " ".join(printed(analysis).split())
 
 
@@ -117,7 +117,7 @@ def test_a_run_moved_in_memory_is_the_run_that_moved_rewards_make(tmp_path: Path
     log = synthetic.kink(7, 300, LOW)
     lines = rows(replace(log, reward=log.reward - 0.1))
     run_folders.write_run(tmp_path / "moved" / "7", lines, seed=7, level="easy")
-    (known,) = members([tmp_path / "moved"])
+    (known,) = load_members([tmp_path / "moved"])
     told: list[Any] = []
     for member in (moved, known):
         law = present(member.replicate.law(COMMON, False))

@@ -12,7 +12,7 @@ import pytest
 from harness.law import advice
 from harness.law.analysis import analyse
 from harness.law.compare import quantities, random_effects
-from harness.law.estimate.null_control import gain_beyond
+from harness.law.estimate.null_control import gain_minus_nulls
 from harness.law.group_results import Analysis, Contrast
 from harness.law.io.clean import Points
 from harness.report.tables import contrasts
@@ -101,7 +101,7 @@ def test_the_interval_net_of_the_null_holds_the_truth() -> None:
         one, other = quantities.samples(
             "gain",
             [
-                [gain_beyond(points(rng, real), [points(rng, null)], N) for _ in SEEDS]
+                [gain_minus_nulls(points(rng, real), [points(rng, null)], N) for _ in SEEDS]
                 for real, null in ((0.4, 0.1), (0.4, 0.3))
             ],
         )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.law.compare import crossed, link_tests, links
-from harness.law.compare.links import Observed
+from harness.law.compare.links import LinkObservations
 from harness.law.compare.worst_case import UNBOUNDED
 from harness.law.results import Floats
 from harness.records.study_file import FactorialTable, Link
@@ -41,10 +41,10 @@ def drawn(
     return [dict(enumerate(of.tolist(), start=1)) for of in cells.reshape(seeds, -1).T]
 
 
-def seen(numbers: Numbers) -> Observed:
-    whole = crossed.whole_seeds(numbers)
+def seen(numbers: Numbers) -> LinkObservations:
+    whole = crossed.complete_seeds(numbers)
     names = MORE.named_arms
-    return Observed(
+    return LinkObservations(
         MORE,
         crossed.differences(MORE, numbers),
         own=crossed.components(TABLE, numbers),
@@ -89,7 +89,9 @@ def rates(
     holds = above = total = 0.0
     for _ in range(studies):
         numbers = drawn(means, seeds, rng, noise, **more)
-        estimate = present(link_tests.paired([*crossed.differences(MORE, numbers).values()]))
+        estimate = present(
+            link_tests.paired_estimate([*crossed.differences(MORE, numbers).values()])
+        )
         interval = estimate.interval()
         holds += interval.low <= prior**2 - algorithm**2 <= interval.high
         above += interval.low > 0
@@ -135,12 +137,12 @@ def test_where_nothing_matters_the_interval_is_wider_than_need_be() -> None:
 
 def test_a_link_is_judged_by_pseudo_values_as_by_pairs() -> None:
     rng = np.random.default_rng(3)
-    (found,) = links.judge([seen(drawn(truth(0.02, 0.1), 10, rng))], ["more"])
+    (found,) = links.judge_links([seen(drawn(truth(0.02, 0.1), 10, rng))], ["more"])
     assert (found.verdict, found.pairs) == ("supported", 10)
     assert present(found.own["prior"]).value == pytest.approx(0.01, abs=0.003)
-    (other,) = links.judge([seen(drawn(truth(0.1, 0.02), 10, rng))], ["more"])
+    (other,) = links.judge_links([seen(drawn(truth(0.1, 0.02), 10, rng))], ["more"])
     assert other.verdict == "contradicted"
-    (same,) = links.judge([seen(drawn(truth(0.01, 0.01), 10, rng))], ["more"])
+    (same,) = links.judge_links([seen(drawn(truth(0.01, 0.01), 10, rng))], ["more"])
     assert (same.verdict, same.why) == ("no effect", "more by 0.0025 is ruled out, p <0.001")
 
 
@@ -152,7 +154,7 @@ def test_a_seed_that_one_arm_lacks_is_left_out_and_of_three_each_is_needed() -> 
     assert sorted(crossed.differences(MORE, numbers)) == [1, 3, 4, 5]
     for arm, seed in ((0, 3), (1, 4)):
         del numbers[arm][seed]
-    (found,) = links.judge([seen(numbers)], ["more"])
+    (found,) = links.judge_links([seen(numbers)], ["more"])
     why = (
         "a seed is the replicate, and only 2 of them gave every arm of the table a number, where 3 "
         "are needed"
@@ -185,6 +187,6 @@ def test_arms_that_gained_nothing_leave_open_what_is_alike() -> None:
     rng = np.random.default_rng(5)
     observed = seen(drawn(truth(0.01, 0.01), 10, rng))
     idle = {arm: [0.01 * float(g) for g in rng.normal(size=10)] for arm in MORE.named_arms}
-    (found,) = links.judge([Observed(**{**vars(observed), "gains": idle})], ["more"])
+    (found,) = links.judge_links([LinkObservations(**{**vars(observed), "gains": idle})], ["more"])
     why = "nothing was learnt: no arm gains 0.05, with an interval above 0"
     assert (found.verdict, found.why) == ("undecided", why)

@@ -10,30 +10,30 @@ import pytest
 from scipy import stats
 
 from harness.law.compare import deaf_schedule
-from harness.law.compare.deaf_schedule import AboveDeaf
+from harness.law.compare.deaf_schedule import DeafComparison
 from harness.law.compare.groups import Member
-from harness.law.io.identity import Identity
-from harness.law.result_parts import Anchors, Yardsticks
-from harness.law.results import Bounded, RunResult
+from harness.law.io.identity import RunIdentity
+from harness.law.result_parts import AnchorRewards, Yardsticks
+from harness.law.results import BoundedEstimate, RunResult
 from harness.records.study_file import Link
 
 GAIN = Link("gains", "gain", "one", "two", "more", 0.05)
-DEAF = Bounded(0.6, 0.6 - 1.96e-2, 0.6 + 1.96e-2)
+DEAF = BoundedEstimate(0.6, 0.6 - 1.96e-2, 0.6 + 1.96e-2)
 
 
 def member(reward: float | None, level: str = "medium", **more: Any) -> Member:
-    values = {"anchors": Anchors(deaf=DEAF), "user_se": None, **more}
+    values = {"anchors": AnchorRewards(deaf=DEAF), "user_se": None, **more}
     end = Yardsticks(reward, None, None, None, values["user_se"], values["anchors"])
-    return Member(RunResult("r", "ok", None, 1, {}, yardsticks={level: end}), Identity())
+    return Member(RunResult("r", "ok", None, 1, {}, yardsticks={level: end}), RunIdentity())
 
 
 def arm(*rewards: float | None, **more: Any) -> dict[int, Member]:
     return {seed: member(reward, **more) for seed, reward in enumerate(rewards, start=1)}
 
 
-def of(one: dict[int, Member], two: dict[int, Member], **link: Any) -> tuple[AboveDeaf, ...]:
+def of(one: dict[int, Member], two: dict[int, Member], **link: Any) -> tuple[DeafComparison, ...]:
     links = [dataclasses.replace(GAIN, **link)]
-    return deaf_schedule.of_arms(links, {"one": one, "two": two})
+    return deaf_schedule.compare_arms(links, {"one": one, "two": two})
 
 
 def test_the_interval_has_the_error_of_the_seeds_and_of_the_schedule() -> None:
@@ -44,33 +44,36 @@ def test_the_interval_has_the_error_of_the_seeds_and_of_the_schedule() -> None:
     free = 2 * (error / (0.02 / 3**0.5)) ** 4
     half = stats.t.ppf(0.975, free) * error
     assert one.difference.high == pytest.approx(0.12 + half, rel=1e-3)
-    assert (one.above, two.above) == (True, False)
-    assert deaf_schedule.about_deaf_policies((one, two)) is False
-    assert deaf_schedule.about_deaf_policies((two,)) is True
+    assert (one.is_above, two.is_above) == (True, False)
+    assert deaf_schedule.is_about_deaf_policies((one, two)) is False
+    assert deaf_schedule.is_about_deaf_policies((two,)) is True
 
 
 def test_more_seeds_do_not_lessen_the_error_of_the_shared_users() -> None:
     many = [0.7 + 0.001 * (-1) ** n for n in range(100)]
-    (one, _) = of(arm(*many, user_se=0.05, anchors=Anchors(deaf=Bounded(0.6, None, None))), arm())
+    (one, _) = of(
+        arm(*many, user_se=0.05, anchors=AnchorRewards(deaf=BoundedEstimate(0.6, None, None))),
+        arm(),
+    )
     assert one.difference is not None
     assert one.difference.high == pytest.approx(0.1 + 1.96 * 0.05, rel=1e-2)
 
 
 def test_what_is_not_known_is_told() -> None:
-    bare, single = of(arm(0.9, 0.8, anchors=Anchors()), arm(0.9))
+    bare, single = of(arm(0.9, 0.8, anchors=AnchorRewards()), arm(0.9))
     assert (bare.difference, bare.why) == (None, deaf_schedule.NO_ANCHORS)
     assert single.difference is not None
     assert single.difference.value == pytest.approx(0.3)
     assert single.difference.low is None
-    assert (single.above, single.why) == (None, deaf_schedule.ONE_SEED)
-    assert deaf_schedule.about_deaf_policies((bare, single)) is None
+    assert (single.is_above, single.why) == (None, deaf_schedule.ONE_SEED)
+    assert deaf_schedule.is_about_deaf_policies((bare, single)) is None
     (other, _) = of(arm(0.9, 0.8), arm(), evaluation="reward")
     assert other.why == deaf_schedule.NOT_EVALUATED
 
 
 @pytest.mark.parametrize(("optimum", "known"), [(0.649, False), (0.651, True)])
 def test_where_listening_is_worth_little_no_arm_is_judged(optimum: float, known: bool) -> None:
-    anchors = Anchors(deaf=DEAF, optimum=Bounded(optimum, None, None))
+    anchors = AnchorRewards(deaf=DEAF, optimum=BoundedEstimate(optimum, None, None))
     (one, _) = of(arm(0.7, 0.72, anchors=anchors), arm())
     assert (one.difference is not None) is known
     assert one.why == (None if known else deaf_schedule.LITTLE_TO_HEAR)
@@ -94,4 +97,7 @@ def test_runs_that_end_alike_have_the_error_of_the_schedule_alone() -> None:
 def test_an_arm_whose_interval_reaches_what_counts_may_end_above(
     low: float | None, high: float | None, may: bool
 ) -> None:
-    assert AboveDeaf("one", "medium", Bounded(0.02, low, high), 3, None).may_be_above is may
+    assert (
+        DeafComparison("one", "medium", BoundedEstimate(0.02, low, high), 3, None).may_be_above
+        is may
+    )

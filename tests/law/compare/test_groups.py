@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from harness.law.analysis import analyse
-from harness.law.compare.groups import pooled
-from harness.law.result_parts import Skipped
+from harness.law.compare.groups import mean_over_seeds
+from harness.law.result_parts import SkippedPath
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, lawful_rows
 from tests.present import present
@@ -23,8 +23,8 @@ def test_the_newest_finished_of_repeats_counts(tmp_path: Path) -> None:
     found = analyse([tmp_path])
     assert sorted(Path(run.run).name for run in found.runs) == ["b", "d"]
     assert list(found.skipped) == [
-        Skipped(str(tmp_path / "a"), f"repeat of {tmp_path / 'b'}"),
-        Skipped(str(tmp_path / "c"), f"repeat of {tmp_path / 'b'}"),
+        SkippedPath(str(tmp_path / "a"), f"repeat of {tmp_path / 'b'}"),
+        SkippedPath(str(tmp_path / "c"), f"repeat of {tmp_path / 'b'}"),
     ]
 
 
@@ -75,11 +75,11 @@ def test_runs_with_unlike_simulators_are_not_pooled(tmp_path: Path) -> None:
 
 
 def test_the_pooled_interval_is_students_over_seeds(tmp_path: Path) -> None:
-    found = pooled([1.0, 2.0, 3.0], censored=1)
+    found = mean_over_seeds([1.0, 2.0, 3.0], censored=1)
     assert (found.mean, found.n, found.censored) == (2.0, 3, 1)
     assert found.high == pytest.approx(2 + 4.302653 / 3**0.5, rel=1e-6)
-    assert pooled([1.0], 0).low is None
-    assert pooled([], 2).mean is None
+    assert mean_over_seeds([1.0], 0).low is None
+    assert mean_over_seeds([], 2).mean is None
 
 
 def test_a_seed_whose_reward_stands_still_counts_like_the_others(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_seed_whose_reward_stands_still_counts_like_the_others(tmp_path: Path)
     found = analyse([tmp_path])
     gains = [run.gain.value for run in found.runs if run.gain]
     assert gains[0] == 0
-    students = pooled(gains, censored=0)
+    students = mean_over_seeds(gains, censored=0)
     assert found.groups[0].gain == students
     assert present(found.groups[0].compared).gain == students
 
@@ -144,7 +144,7 @@ def test_unlike_measurement_cards_are_not_pooled_unless_told_to(tmp_path: Path) 
         ({"measurement.entropy.temperature": 0.7}, 1),
     ]
     assert list(apart.skipped) == [
-        Skipped(
+        SkippedPath(
             str(tmp_path / "s3"),
             f"not pooled: measurement.entropy.temperature differs from that of {tmp_path / 's1'}",
         )
@@ -190,7 +190,9 @@ def test_a_run_of_an_older_version_is_a_repeat_of_one_of_this(tmp_path: Path) ->
     run_folders.of_an_older_version(tmp_path / "old", *LATER_KEYS)
     os.utime(tmp_path / "old" / "run.json", (1e9, 1e9))
     found = analyse([tmp_path])
-    assert list(found.skipped) == [Skipped(str(tmp_path / "old"), f"repeat of {tmp_path / 'new'}")]
+    assert list(found.skipped) == [
+        SkippedPath(str(tmp_path / "old"), f"repeat of {tmp_path / 'new'}")
+    ]
 
 
 def test_a_null_control_of_an_older_version_is_one_of_a_run_of_this(tmp_path: Path) -> None:

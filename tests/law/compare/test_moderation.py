@@ -13,7 +13,7 @@ from scipy import special
 
 from harness.law.compare import claims, moderation, random_effects
 from harness.law.compare.moderation import GroupMean
-from harness.law.compare.random_effects import Difference
+from harness.law.compare.random_effects import MeanDifference
 from tests.present import present
 
 SPREAD = 0.02
@@ -28,7 +28,7 @@ def drawn(rng: Generator, spreads: list[float], seeds: int = 3) -> list[GroupMea
     return means
 
 
-def differences(means: list[GroupMean]) -> list[Difference]:
+def differences(means: list[GroupMean]) -> list[MeanDifference]:
     """Of each later group and each earlier one."""
     prior = moderation.prior(means)
     found = [prior.difference(a, b) for i, b in enumerate(means) for a in means[i + 1 :]]

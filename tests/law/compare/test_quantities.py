@@ -11,21 +11,21 @@ import pytest
 
 from harness.law.compare import quantities, study_arms, worst_case
 from harness.law.compare.claims import DEFAULT_MARGINS
-from harness.law.compare.footing import Footing, horizon
+from harness.law.compare.comparison_basis import ComparisonBasis, horizon
 from harness.law.compare.groups import Member
 from harness.law.compare.quantities import CONTRASTED, NATS, OLD_NAMES, QUANTITIES, STUDIED
 from harness.law.compare.replicates import ENDS, ProbeCourse, Replicate
-from harness.law.compare.study_arms import Arms
+from harness.law.compare.study_arms import ArmRuns
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
-from harness.law.io.identity import Identity
+from harness.law.io.identity import RunIdentity
 from harness.law.results import Floats, Onset, RunResult
 from harness.records.study_file import EVALUATION, Link
 
 DOCS = Path(__file__).parents[3] / "docs"
 STEPS = 100
-PLANNED = Identity({"trainer": {"steps": STEPS}})
-FOOTING = Footing(EVALUATION)
+PLANNED = RunIdentity({"trainer": {"steps": STEPS}})
+FOOTING = ComparisonBasis(EVALUATION)
 LINK = Link("linked", "probe_fall", "hard", "medium", "more", 0.1)
 
 
@@ -50,8 +50,8 @@ def member(replicate: Replicate, *nulls: Replicate, onset: Onset | None = None) 
     return Member(result, PLANNED, replicate, nulls)
 
 
-def number(name: str, of: Member, footing: Footing = FOOTING) -> float | None:
-    value = QUANTITIES[name].value(of, footing)
+def number(name: str, of: Member, basis: ComparisonBasis = FOOTING) -> float | None:
+    value = QUANTITIES[name].value(of, basis)
     return None if value is None else value.value
 
 
@@ -167,7 +167,9 @@ def collapsed(name: str, at: float | None, last: int = STEPS) -> Member:
 def test_an_onset_counts_up_to_the_part_that_all_runs_have_done(name: str) -> None:
     early, late, never = (collapsed(name, at) for at in (0.5, 0.8, None))
     assert [number(name, of) for of in (early, late, never)] == pytest.approx([0.5, 0.8, 1.0])
-    shared = Footing(EVALUATION, horizon=horizon([early, late, never, collapsed(name, None, 60)]))
+    shared = ComparisonBasis(
+        EVALUATION, horizon=horizon([early, late, never, collapsed(name, None, 60)])
+    )
     assert shared.horizon == 0.6
     shares = [number(name, of, shared) for of in (early, late, never)]
     assert shares == pytest.approx([0.5, 0.6, 0.6])
@@ -189,7 +191,7 @@ def test_a_link_looks_for_onsets_in_the_part_that_both_arms_have_done() -> None:
     link = replace(LINK, quantity="probe_onset", direction="earlier")
     hard = {seed: collapsed("probe_onset", at) for seed, at in ((1, 0.5), (2, 0.8), (3, None))}
     medium = {seed: collapsed("probe_onset", None, last=60) for seed in hard}
-    observed = study_arms.observed(link, Arms({"hard": hard, "medium": medium}, {}, {}))
+    observed = study_arms.observe_link(link, ArmRuns({"hard": hard, "medium": medium}, {}, {}))
     assert observed.differences == pytest.approx({1: -0.1, 2: 0.0, 3: 0.0})
     assert (observed.censored, observed.runs) == (4, 6)
 
@@ -197,9 +199,9 @@ def test_a_link_looks_for_onsets_in_the_part_that_both_arms_have_done() -> None:
 @pytest.mark.parametrize(("old", "name"), OLD_NAMES.items())
 def test_a_link_by_an_old_name_reads_the_same_numbers(old: str, name: str) -> None:
     hard = {seed: collapsed("probe_onset", 0.3 * seed) for seed in (1, 2)}
-    arms = Arms({"hard": hard, "medium": {1: collapsed("probe_onset", 0.4)}}, {}, {})
-    by_name = study_arms.observed(replace(LINK, quantity=name), arms)
-    by_old = study_arms.observed(replace(LINK, quantity=old), arms)
+    arms = ArmRuns({"hard": hard, "medium": {1: collapsed("probe_onset", 0.4)}}, {}, {})
+    by_name = study_arms.observe_link(replace(LINK, quantity=name), arms)
+    by_old = study_arms.observe_link(replace(LINK, quantity=old), arms)
     assert by_name.differences.keys() == {1}
     assert replace(by_old, link=by_name.link) == by_name
 
@@ -237,11 +239,11 @@ def test_a_link_of_spread_compares_distances_from_each_arms_median() -> None:
             for seed in (1, 2, 3)}  # fmt: skip
     wild = {seed: evaluated_ends({"eval/medium/listening": [0.3 + seed / 10] * 20})
             for seed in (1, 2, 3)}  # fmt: skip
-    arms = study_arms.Arms({"hard": wild, "medium": even}, {}, {})
+    arms = study_arms.ArmRuns({"hard": wild, "medium": even}, {}, {})
     link = replace(LINK, quantity="listening")
-    plain = study_arms.observed(link, arms).differences
+    plain = study_arms.observe_link(link, arms).differences
     assert plain == pytest.approx({1: 0.09, 2: 0.18, 3: 0.27})
-    seen = study_arms.observed(replace(link, spread=True), arms)
+    seen = study_arms.observe_link(replace(link, spread=True), arms)
     assert seen.differences == pytest.approx({1: 0.09, 2: 0.0, 3: 0.09})
     assert seen.gains == {}
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from harness.law.compare.groups import Member
 from harness.law.compare.replicates import DIVERGENCE, SOLVING, SOLVING_AFTER_FEELING, Replicate
-from harness.law.diagnosis.results import Finding
+from harness.law.diagnosis.results import MechanismFinding
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
-from harness.law.io.identity import Identity
+from harness.law.io.identity import RunIdentity
 from harness.law.results import Interval, RunResult
 
 STEPS = 100
@@ -53,9 +53,9 @@ def member(replicate: Replicate, *nulls: Replicate, **values: Any) -> Member:
     }
     config = {"trainer": {"conversations": 64, "steps": STEPS}}
     result = RunResult("run", "ok", None, STEPS, {}, config=config, **(known | values))
-    return Member(result, Identity(config), replicate, nulls)
+    return Member(result, RunIdentity(config), replicate, nulls)
 
 
-def sign(finding: Finding, name: str) -> Interval | None:
+def sign(finding: MechanismFinding, name: str) -> Interval | None:
     (found,) = [one for one in finding.signs if one.name == name]
     return found.value

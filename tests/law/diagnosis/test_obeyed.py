@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from harness.law.diagnosis import diagnose
-from harness.law.diagnosis.obeyed import correlation, obeyed
-from harness.law.io.identity import Identity
+from harness.law.diagnosis.obeyed import advantage_correlation, correlation
+from harness.law.io.identity import RunIdentity
 from harness.law.results import Interval
 from harness.records import saved_conversations
 from tests.law.diagnosis.made import member, run, sign
@@ -78,7 +78,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_updates_of_a_run_obey_its_rewards_and_those_of_a_null_control_do_not(runs: Path) -> None:
-    honest, null, alone = (obeyed(runs / name) for name in ("honest", "null", "alone"))
+    honest, null, alone = (
+        advantage_correlation(runs / name) for name in ("honest", "null", "alone")
+    )
     assert isinstance(honest, Interval)
     assert isinstance(null, Interval)
     assert isinstance(alone, Interval)
@@ -88,11 +90,11 @@ def test_updates_of_a_run_obey_its_rewards_and_those_of_a_null_control_do_not(ru
 
 
 def test_a_damaged_or_missing_file_is_not_measured(runs: Path, tmp_path: Path) -> None:
-    assert obeyed(tmp_path) == "no conversations were saved"
+    assert advantage_correlation(tmp_path) == "no conversations were saved"
     place = saved_conversations.path_of(tmp_path, 1)
     place.parent.mkdir()
     place.write_bytes(b"no parquet")
-    why = obeyed(tmp_path)
+    why = advantage_correlation(tmp_path)
     assert isinstance(why, str)
     assert why.startswith(f"{place}: must be a parquet file of conversations: ")
 
@@ -103,7 +105,7 @@ def test_too_few_groups_say_how_many_it_takes(runs: Path, tmp_path: Path) -> Non
         path = saved_conversations.path_of(tmp_path / "few", step)
         table = pq.read_table(path)
         pq.write_table(table.filter(pc.field("group") < 1), path)
-    why = obeyed(tmp_path / "few")
+    why = advantage_correlation(tmp_path / "few")
     assert isinstance(why, str)
     assert re.fullmatch(
         r"the saved conversations have \d groups that taught something, and it takes 6", why
@@ -118,6 +120,8 @@ def test_advantages_of_sets_are_not_held_against_single_rewards(
     made = member(run())
     config = {**(made.identity.config or {}), "algorithm": {"kind": kind}}
     result = replace(made.result, run=str(runs / "null"))
-    found = diagnose.of_run(replace(made, result=result, identity=Identity(config))).findings[0]
+    found = diagnose.diagnose_run(
+        replace(made, result=result, identity=RunIdentity(config))
+    ).findings[0]
     assert found.flag == flag
     assert (sign(found, "advantages follow rewards") is None) == (flag is None)

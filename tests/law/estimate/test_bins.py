@@ -21,7 +21,7 @@ def test_means_and_medians_of_the_points_that_share_a_label(
     size: tuple[int, int], seed: int
 ) -> None:
     n, count = size
-    binned, values = bins.of(n, count), np.random.default_rng(seed).normal(size=n)
+    binned, values = bins.equal_bins(n, count), np.random.default_rng(seed).normal(size=n)
     label = np.array([i * count // n for i in range(n)])
     shares = [values[label == k] for k in range(count)]
     np.testing.assert_allclose(binned.means(values), [np.mean(s) for s in shares], atol=1e-14)
@@ -31,7 +31,7 @@ def test_means_and_medians_of_the_points_that_share_a_label(
 
 @given(SIZES)
 def test_counts_differ_by_at_most_one(size: tuple[int, int]) -> None:
-    counts = bins.of(*size).counts
+    counts = bins.equal_bins(*size).counts
     assert counts.sum() == size[0]
     assert counts.min() >= 1
     assert np.ptp(counts) <= 1

@@ -24,7 +24,7 @@ RUNS = 40
 
 def over_forms(log: SyntheticRun, bounds: tuple[float, float] | None = None) -> CeilingOverForms:
     fitted = identifiability.fit(cells.points_of(log))
-    return present(ceiling.over_forms(fitted, rivals.compare(fitted.points), bounds))
+    return present(ceiling.average_over_forms(fitted, rivals.compare(fitted.points), bounds))
 
 
 @pytest.mark.parametrize("form", misfits.FORMS)
@@ -94,7 +94,7 @@ def test_a_run_s_own_evaluation_is_known_to_end_at_one(tmp_path: Path) -> None:
     assert run.reward == "eval/reward"
     found = present(run.ceiling_over_forms)
     assert (found.high, found.at_bound) == (1.0, True)
-    assert "H = 0 lies 1." in (said := "\n".join(explain.of_run(run)))
+    assert "H = 0 lies 1." in (said := "\n".join(explain.explain_run(run)))
     assert "at the bound of the reward's range" in said
     other = evaluated(tmp_path / "b", [])
     assert present(other.ceiling_over_forms).high > 1, "of other rewards nobody says"

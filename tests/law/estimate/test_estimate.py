@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from harness.law.estimate import estimate, identifiability, interval, spikes
-from harness.law.estimate.identifiability import Fitted
+from harness.law.estimate.identifiability import LawFit
 from harness.law.io.clean import Points
-from harness.law.results import Identified
+from harness.law.results import Identifiability
 from harness.testing import cells, synthetic
 from harness.testing.synthetic import (
     HIGH,
@@ -25,7 +25,7 @@ from harness.testing.synthetic import (
 )
 
 
-def fit(log: SyntheticRun) -> Fitted:
+def fit(log: SyntheticRun) -> LawFit:
     return identifiability.fit(Points(log.steps, log.entropy, log.reward))
 
 
@@ -104,17 +104,19 @@ def test_narrow_and_short_runs_are_not_identified() -> None:
     short = fit(synthetic.lawful(1, 12, LOW))
     constant = fit(synthetic.constant(1, 200, LOW))
     assert narrow.spread is not None
-    assert not identifiability.identified(narrow).a
-    assert identifiability.identified(short) == Identified(a=False, ceiling=False)
-    assert identifiability.identified(constant) == Identified(a=False, ceiling=False)
+    assert not identifiability.judge_identifiability(narrow).a
+    assert identifiability.judge_identifiability(short) == Identifiability(a=False, ceiling=False)
+    assert identifiability.judge_identifiability(constant) == Identifiability(
+        a=False, ceiling=False
+    )
     assert constant.line is None
     wide = fit(synthetic.lawful(1, 1000, LOW))
-    assert identifiability.identified(wide) == Identified(a=True, ceiling=True)
+    assert identifiability.judge_identifiability(wide) == Identifiability(a=True, ceiling=True)
 
 
 def test_a_low_entropy_run_knows_its_ceiling_and_not_its_a() -> None:
     low = fit(synthetic.lawful(2, 300, LOW, synthetic.exponential(0.1, start=0.1)))
-    assert identifiability.identified(low) == Identified(a=False, ceiling=True)
+    assert identifiability.judge_identifiability(low) == Identifiability(a=False, ceiling=True)
 
 
 def test_a_first_stage_that_is_strong_beyond_doubt_needs_no_closer_look(

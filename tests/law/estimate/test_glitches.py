@@ -97,7 +97,7 @@ def test_the_onset_is_found_beneath_them() -> None:
     log = synthetic.kink(3, 300, LOW)
     spoiled = turning.add_glitches(log, 3, 15.0, burst=True)
     clean, found = (
-        onset.course(steps, entropy)
+        onset.bin_entropy(steps, entropy)
         for steps, entropy in ((log.steps, log.entropy), (spoiled.steps, spoiled.entropy))
     )
     assert clean is not None

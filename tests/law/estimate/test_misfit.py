@@ -152,7 +152,9 @@ def test_the_unit_of_the_reward_changes_no_verdict(name: str, scale: float, shif
     assert first.spread is not None
     assert second.spread is not None
     assert second.spread.a.low == pytest.approx(scale * first.spread.a.low, rel=1e-6, abs=1e-6)
-    assert identifiability.identified(second) == identifiability.identified(first)
+    assert identifiability.judge_identifiability(second) == identifiability.judge_identifiability(
+        first
+    )
     assert rivals.against_linear(rivals.compare(second.points)) == rivals.against_linear(
         rivals.compare(first.points)
     )

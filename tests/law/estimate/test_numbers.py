@@ -33,7 +33,7 @@ def test_running_median(window: int, values: Floats) -> None:
 @given(arrays(np.float64, st.integers(7, 60), elements=FINITE))
 def test_values_mirrored_through_the_ends(values: Floats) -> None:
     padded = np.pad(values, 3, mode="reflect", reflect_type="odd")
-    np.testing.assert_array_equal(spikes.mirrored(values, 3), padded)
+    np.testing.assert_array_equal(spikes.mirror_ends(values, 3), padded)
 
 
 @given(st.floats(1, 1e5), st.sampled_from([0.9, 0.95, 0.975, 0.995]))
@@ -51,10 +51,10 @@ def test_what_an_autoregression_carries_on(pair: Floats) -> None:
     for share in (0.0, 0.3, 0.98):
         carried = signal.lfilter([1.0], [1.0, -share], pair, axis=1)
         least = 1e-14 * float(np.abs(pair).max()) / (1 - share) + 1e-300  # subnormals round
-        np.testing.assert_allclose(numbers.carried_on(pair, share), carried, 1e-14, least)
+        np.testing.assert_allclose(numbers.filter_ar1(pair, share), carried, 1e-14, least)
 
 
 def test_shared_arrays_cannot_be_written_to() -> None:
-    for shared in (bins.of(100, 8).starts, bins.of(100, 8).counts):
+    for shared in (bins.equal_bins(100, 8).starts, bins.equal_bins(100, 8).counts):
         with pytest.raises(ValueError, match="read-only"):
             shared[0] = 1

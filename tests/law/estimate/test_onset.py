@@ -17,9 +17,9 @@ RUNS = 60
 
 
 def find(log: SyntheticRun) -> Onset | None:
-    course = onset.course(log.steps, log.entropy)
+    course = onset.bin_entropy(log.steps, log.entropy)
     assert course is not None
-    return onset.find(course, Points(log.steps, log.entropy, log.reward))
+    return onset.find_onset(course, Points(log.steps, log.entropy, log.reward))
 
 
 def kink_flat(seed: int, n: int, noise: Noise) -> SyntheticRun:
@@ -121,13 +121,13 @@ def test_entropy_that_falls_while_reward_rises_was_consumed_and_did_not_collapse
 
 
 def test_few_points_and_no_entropy_have_no_course() -> None:
-    assert onset.course(np.arange(15.0), np.linspace(1, 0.1, 15)) is None
-    assert onset.course(np.arange(20.0), np.zeros(20)) is None
+    assert onset.bin_entropy(np.arange(15.0), np.linspace(1, 0.1, 15)) is None
+    assert onset.bin_entropy(np.arange(20.0), np.zeros(20)) is None
 
 
 def test_landmarks_are_the_steps_of_the_shares() -> None:
     steps = np.arange(1.0, 1001)
-    course = onset.course(steps, np.exp(-3 * steps / 1000))
+    course = onset.bin_entropy(steps, np.exp(-3 * steps / 1000))
     marks = regime.landmarks(course, law_break=123.0, plateau=45.0)
     for percent in (50, 20, 10):
         exact = -1000 * np.log(percent / 100) / 3

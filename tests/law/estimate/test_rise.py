@@ -60,7 +60,7 @@ def test_the_sentence_says_what_is_so(tmp_path: Path) -> None:
     log = cells.REGIMES["rise"](1, 300, LOW)
     run_folders.write_rows(tmp_path, synthetic.rows(log))
     (run,) = analyse([tmp_path]).runs
-    said = "\n".join(explain.of_run(run))
+    said = "\n".join(explain.explain_run(run))
     assert "Onset: entropy explodes from step 3 " in said
     assert "Regime exploded: H rose and stayed up" in said
     assert "Verdict: law holds (form open).\n  entropy rises: H ends well above its lowest." in said

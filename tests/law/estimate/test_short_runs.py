@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.law.analysis import analyse
-from harness.law.results import Identified
+from harness.law.results import Identifiability
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW
 
@@ -38,7 +38,7 @@ def test_a_short_run_is_ok_undetermined_and_null_where_the_page_says(
     assert {name for name in NEEDS if getattr(run, name) is None} == {
         name for name, needed in NEEDS.items() if rows < needed
     }
-    assert run.identified == Identified(a=False, ceiling=False)
+    assert run.identified == Identifiability(a=False, ceiling=False)
 
 
 def test_where_h_never_moves_there_is_no_law_and_no_number_of_it(tmp_path: Path) -> None:

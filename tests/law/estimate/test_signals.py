@@ -13,7 +13,7 @@ from harness.law.estimate import identifiability, onset, regime, signals
 from harness.law.estimate.signals import Ceiling
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
-from harness.law.results import Bounded, RunResult
+from harness.law.results import BoundedEstimate, RunResult
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import HIGH, LOW, Noise, SyntheticRun
 from tests.present import present
@@ -113,15 +113,15 @@ def test_the_reward_left_at_the_onset_is_what_the_law_had_yet_to_give() -> None:
     assert np.mean(held) >= 0.9
 
 
-def reward_left(log: SyntheticRun) -> Bounded:
+def reward_left(log: SyntheticRun) -> BoundedEstimate:
     points = Points(log.steps, log.entropy, log.reward)
-    course = onset.course(log.steps, log.entropy)
+    course = onset.bin_entropy(log.steps, log.entropy)
     assert course is not None
-    found = onset.find(course, points)
+    found = onset.find_onset(course, points)
     assert found is not None
     law = identifiability.fit(points.where(points.steps < found.step))
     assert law.spread is not None
-    ceiling = Ceiling(law.spread.ceiling, identifiability.identified(law).ceiling)
+    ceiling = Ceiling(law.spread.ceiling, identifiability.judge_identifiability(law).ceiling)
     about = signals.at_onset(found, points, ceiling, {})
     assert about is not None
     assert about.reward_left is not None

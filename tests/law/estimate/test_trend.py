@@ -19,7 +19,7 @@ def noise(seed: int, n: int, rho: float) -> Floats:
 
 @pytest.mark.parametrize(("n", "rho"), [(31, 0.5), (61, 0.8)])
 def test_a_cubic_takes_more_of_the_autocorrelation_than_a_mean_does(n: int, rho: float) -> None:
-    found = [interval.wobble(noise(seed, n, rho)).tau for seed in range(RUNS)]
+    found = [interval.measure_noise(noise(seed, n, rho)).tau for seed in range(RUNS)]
     mean = np.mean([(tau - 1) / (tau + 1) for tau in found])
     assert mean == pytest.approx(rho, abs=0.09)
 

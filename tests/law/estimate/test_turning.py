@@ -19,9 +19,9 @@ RUNS = 40
 
 
 def find(log: SyntheticRun) -> Onset | None:
-    course = onset.course(log.steps, log.entropy)
+    course = onset.bin_entropy(log.steps, log.entropy)
     assert course is not None
-    return onset.find(course, points_of(log))
+    return onset.find_onset(course, points_of(log))
 
 
 @pytest.mark.parametrize("noise", [LOW, HIGH])

@@ -21,14 +21,14 @@ def test_even_steps_are_left_as_they_are_to_the_last_bit() -> None:
     tenths = np.arange(200) / 10
     for steps in (np.arange(0.0, 2000, 10), tenths):
         values = np.random.default_rng(1).random(200)
-        even, same = bins.evenly(steps, values)
+        even, same = bins.resample_evenly(steps, values)
         assert even is steps
         assert same is values
 
 
 def test_uneven_steps_become_as_many_even_ones_with_the_series_in_between() -> None:
     steps = np.array([0.0, 1, 2, 3, 8])
-    even, line, square = bins.evenly(steps, 5 - 2 * steps, steps**2)
+    even, line, square = bins.resample_evenly(steps, 5 - 2 * steps, steps**2)
     assert even == pytest.approx([0, 2, 4, 6, 8])
     assert line == pytest.approx([5, 1, -3, -7, -11])
     assert square == pytest.approx([0, 4, 20, 42, 64])
@@ -49,7 +49,7 @@ def test_an_exact_course_keeps_its_landmarks_whatever_rows_were_logged() -> None
     log = synthetic.SyntheticRun(steps, np.exp(-3 * steps / 1000), steps)
     for rows in UNEVEN[:-1]:
         some = uneven.thin_log(log, rows)
-        course = onset.course(some.steps, some.entropy)
+        course = onset.bin_entropy(some.steps, some.entropy)
         marks = regime.landmarks(course, None, None)
         for percent in (50, 20, 10):
             exact = -1000 * np.log(percent / 100) / 3
@@ -96,5 +96,5 @@ def test_reward_stays_a_line_in_exp_h_between_rows() -> None:
     points = cells.points_of(synthetic.lawful(1, 300, Noise(0.0, 0.0, 0.0)))
     exact = replace(points, reward=synthetic.law(points.entropy))
     some = exact.where((exact.steps < 60) | (exact.steps > 200))
-    shape = breaks.binned(some)
+    shape = breaks.bin_run(some)
     assert shape.reward == pytest.approx(synthetic.TRUE_B - synthetic.TRUE_A * shape.x)

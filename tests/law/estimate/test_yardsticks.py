@@ -9,8 +9,8 @@ import pytest
 
 from harness.law import analysis, law_json
 from harness.law.estimate import yardsticks
-from harness.law.result_parts import Anchors, Yardsticks
-from harness.law.results import Bounded, RunResult
+from harness.law.result_parts import AnchorRewards, Yardsticks
+from harness.law.results import BoundedEstimate, RunResult
 from harness.testing import run_folders, synthetic
 from harness.testing.promises import HOLDS
 
@@ -66,10 +66,10 @@ def test_a_level_without_a_card_in_the_sweep_has_the_anchors_of_the_start_event(
     (result,) = analysis.analyse([tmp_path]).runs
     assert result.yardsticks is not None
     hard, easy = (result.yardsticks[level].anchors for level in ("hard", "easy"))
-    assert hard.deaf == Bounded(0.27, 0.27 - 0.01, 0.27 + 0.01)
-    assert (hard.optimum, hard.attentive_listening) == (Bounded(0.47, None, None), 1.2)
-    assert easy == Anchors()
-    assert own(result).anchors.deaf == Bounded(0.6, 0.6 - 0.01, 0.6 + 0.01)
+    assert hard.deaf == BoundedEstimate(0.27, 0.27 - 0.01, 0.27 + 0.01)
+    assert (hard.optimum, hard.attentive_listening) == (BoundedEstimate(0.47, None, None), 1.2)
+    assert easy == AnchorRewards()
+    assert own(result).anchors.deaf == BoundedEstimate(0.6, 0.6 - 0.01, 0.6 + 0.01)
 
 
 TOO_LARGE = {"own": {"deaf": {"reward": 10**400}}}
@@ -80,7 +80,7 @@ def test_a_start_event_without_anchors_tells_nothing(tmp_path: Path, anchors: An
     run_folders.write_run(tmp_path / "run", synthetic.evaluated(lines(), reward=0.5))
     run_folders.begin_with(tmp_path / "run", anchors)
     (result,) = analysis.analyse([tmp_path]).runs
-    assert own(result).anchors == Anchors()
+    assert own(result).anchors == AnchorRewards()
 
 
 def test_the_users_that_all_runs_share_have_an_error_of_their_own(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_verdict_on_the_policy(tmp_path: Path, end: float, listening: float,
 def test_without_anchors_there_is_no_verdict(tmp_path: Path, cards: Any) -> None:
     result = analysed(tmp_path, synthetic.evaluated(lines(), reward=0.5, listening=0.01), cards)
     assert result.policy_verdict is None
-    assert own(result).anchors == Anchors()
+    assert own(result).anchors == AnchorRewards()
     assert own(result).listening == pytest.approx(0.01)
 
 
@@ -115,7 +115,7 @@ def test_a_log_of_before_has_neither(tmp_path: Path) -> None:
 
 
 def test_an_attentive_reference_that_hears_nothing_is_no_measure() -> None:
-    nothing = Anchors(attentive_listening=0.0)
+    nothing = AnchorRewards(attentive_listening=0.0)
     end = Yardsticks(0.5, 0.0, None, None, None, nothing)
     assert yardsticks.policy_verdict(synthetic.lawful(1, 20, synthetic.NONE).entropy, end) is None
 
@@ -128,4 +128,4 @@ def test_a_level_of_other_users_lends_no_anchors_to_its_name(tmp_path: Path) -> 
     (result,) = analysis.analyse([tmp_path]).runs
     assert own(result).anchors.deaf is not None
     assert result.yardsticks is not None
-    assert result.yardsticks["medium"].anchors == Anchors()
+    assert result.yardsticks["medium"].anchors == AnchorRewards()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.law.io.discover import Discovery, discover
-from harness.law.result_parts import Skipped
+from harness.law.result_parts import SkippedPath
 from harness.testing import run_folders, synthetic
 
 ROWS = synthetic.rows(synthetic.lawful(1, 20, synthetic.NONE))
@@ -66,7 +66,7 @@ def test_a_folder_of_results_is_no_run_and_a_run_that_is_one_too_is_said(tmp_pat
     run_folders.write_rows(tmp_path / "kept", ROWS)
     found = discover([tmp_path])
     assert names(found, tmp_path) == ["run"]
-    assert found.skipped == (Skipped(str(tmp_path / "kept"), "holds law.json"),)
+    assert found.skipped == (SkippedPath(str(tmp_path / "kept"), "holds law.json"),)
 
 
 def test_runs_below_a_folder_that_holds_results_too_are_found(tmp_path: Path) -> None:

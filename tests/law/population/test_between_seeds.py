@@ -52,13 +52,13 @@ def test_one_seed_and_equal_seeds_tell_of_no_spread() -> None:
     assert between_seeds.spread(sample([0.7], [0.1]), 0.0) is None
     assert between_seeds.spread(sample([0.7, 0.7], [0.1, 0.1]), 0.0) is None
     assert between_seeds.spread(sample([0.7, np.nextafter(0.7, 1)], [0.1, 0.1]), 0.0) is None
-    assert between_seeds.pooled(sample([0.7], [0.1])) == [None]
+    assert between_seeds.partially_pool(sample([0.7], [0.1])) == [None]
 
 
 def test_a_seed_that_hardly_knows_its_number_is_drawn_to_the_others() -> None:
     seeds = sample([0.70, 0.72, 0.68, 0.71, 1.4], [0.01, 0.01, 0.01, 0.01, 0.6])
     own_width = 2 * 2.364624 * 0.6
-    *known, vague = (present(one) for one in between_seeds.pooled(seeds))
+    *known, vague = (present(one) for one in between_seeds.partially_pool(seeds))
     assert vague.value == pytest.approx(0.70, abs=0.05)
     assert vague.high - vague.low < 0.6 * own_width
     for one, own in zip(known, seeds.values, strict=False):
@@ -70,7 +70,7 @@ def test_a_pooled_number_lies_between_its_own_and_the_others(
     seeds: list[tuple[float, float]],
 ) -> None:
     made = sample([value for value, _ in seeds], [error for _, error in seeds])
-    for one in between_seeds.pooled(made):
+    for one in between_seeds.partially_pool(made):
         if one is not None:
             assert one.low <= one.value <= one.high
             assert made.values.min() - 1e-6 <= one.value <= made.values.max() + 1e-6

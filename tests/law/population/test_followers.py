@@ -18,7 +18,7 @@ def exact(count: int, n: int) -> tuple[float, float]:
 
 
 def test_decided_seeds_have_the_exact_interval_of_a_share() -> None:
-    told = between_seeds.following(
+    told = between_seeds.share_following(
         ["holds", "holds_until_onset", "holds_form_open", "fails", "linear"]
     )
     share = present(told.share)
@@ -29,7 +29,7 @@ def test_decided_seeds_have_the_exact_interval_of_a_share() -> None:
 
 
 def test_an_undetermined_seed_is_read_both_ways() -> None:
-    told = between_seeds.following(["holds", "holds", "holds", "undetermined", None])
+    told = between_seeds.share_following(["holds", "holds", "holds", "undetermined", None])
     share, decided = present(told.share), present(told.decided)
     assert (told.followers, told.others, told.undetermined) == (3, 0, 2)
     assert share.value == 1
@@ -39,14 +39,14 @@ def test_an_undetermined_seed_is_read_both_ways() -> None:
 
 
 def test_where_nothing_is_decided_there_is_no_share() -> None:
-    told = between_seeds.following(["undetermined", "undetermined"])
+    told = between_seeds.share_following(["undetermined", "undetermined"])
     assert (told.share, told.decided, told.why, told.undetermined) == (None, None, "no_law", 2)
-    assert between_seeds.following([]).why == "no_run"
+    assert between_seeds.share_following([]).why == "no_run"
 
 
 @given(st.lists(st.sampled_from([*VERDICTS, None]), min_size=1, max_size=30))
 def test_the_interval_holds_the_share_and_that_of_the_decided(verdicts: list[str | None]) -> None:
-    told = between_seeds.following(verdicts)
+    told = between_seeds.share_following(verdicts)
     assert told.followers + told.others + told.undetermined == len(verdicts)
     if told.share is not None:
         assert 0 <= told.share.low <= told.share.value <= told.share.high <= 1

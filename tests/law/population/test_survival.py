@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from harness.law.population import survival
-from harness.law.population.survival import Times
+from harness.law.population.survival import OnsetTimes
 
 REMISSIONS = "6 6 6 6+ 7 9+ 10 10+ 11+ 13 16 17+ 19+ 20+ 22 23 25+ 32+ 32+ 34+ 35+"
 """Weeks until relapse under 6-MP (Freireich and others 1963): Kleinbaum and Klein, Survival
@@ -17,9 +17,9 @@ Analysis, chapter 2. A + is a patient who had not relapsed when last seen."""
 SURVIVING = {6: 0.857, 7: 0.807, 10: 0.753, 13: 0.690, 16: 0.627, 22: 0.538, 23: 0.448}
 
 
-def times(text: str) -> Times:
+def times(text: str) -> OnsetTimes:
     words = text.split()
-    return Times(
+    return OnsetTimes(
         np.array([float(word.rstrip("+")) for word in words]),
         np.array([not word.endswith("+") for word in words]),
     )
@@ -28,8 +28,10 @@ def times(text: str) -> Times:
 RUNS = st.lists(st.tuples(st.integers(1, 40), st.booleans()), min_size=1, max_size=30)
 
 
-def made(runs: list[tuple[int, bool]]) -> Times:
-    return Times(np.array([float(step) for step, _ in runs]), np.array([seen for _, seen in runs]))
+def made(runs: list[tuple[int, bool]]) -> OnsetTimes:
+    return OnsetTimes(
+        np.array([float(step) for step, _ in runs]), np.array([seen for _, seen in runs])
+    )
 
 
 def test_the_estimate_is_that_of_the_textbook() -> None:
@@ -47,7 +49,7 @@ def test_the_estimate_is_that_of_scipy() -> None:
 
 @pytest.mark.parametrize("seeds", [3, 5, 10])
 def test_without_censoring_the_limits_are_clopper_and_pearsons(seeds: int) -> None:
-    runs = Times(np.arange(1.0, seeds + 1), np.ones(seeds, dtype=bool))
+    runs = OnsetTimes(np.arange(1.0, seeds + 1), np.ones(seeds, dtype=bool))
     for collapsed, point in enumerate(survival.incidence(runs)):
         exact = stats.binomtest(collapsed, seeds).proportion_ci(0.95, "exact")
         assert (point.low, point.high) == pytest.approx((exact.low, exact.high), abs=1e-9)

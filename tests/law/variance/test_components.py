@@ -32,7 +32,7 @@ def test_mean_squares_are_those_of_a_table_by_hand() -> None:
     # total 40 - 28 = 12 - ... : 37.5 = 8 values about 3.5
     total = float(((outcomes - 3.5) ** 2).sum())
     rest = total - 18 - 2 - 2 - 4
-    found = components.crossed(outcomes)
+    found = components.from_crossed_outcomes(outcomes)
     square = {SEED: 18.0, USER: 2.0, SEED_USER: 2.0, REPEAT: 4 / 2, REST: rest / 2}
     assert found[REST].value == pytest.approx(square[REST])
     assert found[SEED].value == pytest.approx((square[SEED] - square[SEED_USER]) / 4)
@@ -63,7 +63,7 @@ def test_estimates_are_unbiased(shape: tuple[int, int, int]) -> None:
 def test_a_user_without_chance_has_no_spread_within() -> None:
     users = np.linspace(0.2, 0.8, 16)
     outcomes = np.broadcast_to(users[None, :, None], (4, 16, 4))
-    found = components.crossed(outcomes)
+    found = components.from_crossed_outcomes(outcomes)
     assert {name: round(part.value, 12) for name, part in found.items() if name != USER} == {
         SEED: 0.0, SEED_USER: 0.0, REPEAT: 0.0, REST: 0.0,
     }  # fmt: skip
@@ -72,14 +72,17 @@ def test_a_user_without_chance_has_no_spread_within() -> None:
 
 def test_the_same_data_give_the_same_interval() -> None:
     outcomes = drawn(np.random.default_rng(1), (4, 16, 2))
-    one, two = (components.crossed(outcomes)[SEED].interval() for _ in range(2))
+    one, two = (components.from_crossed_outcomes(outcomes)[SEED].interval() for _ in range(2))
     assert one == two
     assert 0 <= one.low <= one.value <= one.high
 
 
 def test_more_arms_tell_no_more_of_users_whom_all_of_them_meet() -> None:
     table = drawn(np.random.default_rng(2), (5, 32, 4))
-    one, many = components.crossed(table), components.crossed(*[table] * 8)
+    one, many = (
+        components.from_crossed_outcomes(table),
+        components.from_crossed_outcomes(*[table] * 8),
+    )
     for name, part in one.items():
         assert many[name].value == pytest.approx(part.value), name
     assert _width(many[USER]) > 0.9 * _width(one[USER])
@@ -87,7 +90,7 @@ def test_more_arms_tell_no_more_of_users_whom_all_of_them_meet() -> None:
     assert _width(many[SEED]) < 0.5 * _width(one[SEED])
 
 
-def _width(part: components.Component) -> float:
+def _width(part: components.ComponentDraws) -> float:
     interval = part.interval()
     return interval.high - interval.low
 
@@ -101,7 +104,7 @@ def test_intervals_over_several_arms_hold_a_small_component() -> None:
         arms = [
             common + rng.normal(0, sd, (5, 1, 1)) + rng.normal(0, 0.3, (5, 32, 1)) for _ in range(8)
         ]
-        found = components.crossed(*arms)[SEED]
+        found = components.from_crossed_outcomes(*arms)[SEED]
         interval = found.interval()
         held += interval.low <= sd**2 <= interval.high
         total += found.value / 20
@@ -112,7 +115,7 @@ def test_intervals_over_several_arms_hold_a_small_component() -> None:
 @pytest.mark.parametrize("shape", [(1, 8, 2), (3, 1, 2), (3, 8, 0)])
 def test_too_little_is_refused(shape: tuple[int, int, int]) -> None:
     with pytest.raises(ValueError, match="two seeds and users at least"):
-        components.crossed(np.zeros(shape))
+        components.from_crossed_outcomes(np.zeros(shape))
 
 
 def test_arms_that_differ_have_the_variance_of_their_means() -> None:
@@ -134,7 +137,9 @@ def test_intervals_cover() -> None:
     """1000 tables, seeds on which nothing was tuned: 95% within 3 standard errors of a share."""
     held = dict.fromkeys(SD, 0)
     for n in range(1000):
-        found = components.crossed(drawn(np.random.default_rng(5_000_000 + n), (5, 32, 4)))
+        found = components.from_crossed_outcomes(
+            drawn(np.random.default_rng(5_000_000 + n), (5, 32, 4))
+        )
         for name, part in found.items():
             interval = part.interval()
             held[name] += interval.low <= SD[name] ** 2 <= interval.high

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.law.variance import measure, parts, spent
-from harness.law.variance.results import Part, Variance
+from harness.law.variance import measure, parts, run_cost
+from harness.law.variance.results import Variance, VarianceComponent
 from harness.testing import run_folders, synthetic
 from tests.law.variance.made import USERS, events, run
 
 
-def named(found: tuple[Part, ...]) -> dict[str, Part]:
+def named(found: tuple[VarianceComponent, ...]) -> dict[str, VarianceComponent]:
     return {part.name: part for part in found}
 
 
@@ -102,18 +102,18 @@ def test_a_user_with_a_lost_conversation_is_left_out_and_counted(tmp_path: Path)
 def test_cpu_time_is_divided_as_the_wall_clock_was(tmp_path: Path) -> None:
     folder = run(tmp_path, "easy", 1, 0.5)
     events(folder)
-    cost = spent.read(folder / "events.jsonl", {1, 11, 21})
+    cost = run_cost.read(folder / "events.jsonl", {1, 11, 21})
     assert cost is not None
     # the second before step 1 is divided as that step: 2 of 2.1 evaluate
     assert cost.evaluating == pytest.approx(6 + 2 / 2.1)
     assert cost.training == pytest.approx(2.1 + 0.1 / 2.1)
     assert (cost.evaluations, cost.is_cpu) == (3, True)
     events(folder, cpu_s=None)
-    wall = spent.read(folder / "events.jsonl", {1, 11, 21})
+    wall = run_cost.read(folder / "events.jsonl", {1, 11, 21})
     assert wall is not None
     assert wall.training == pytest.approx(2.1)
     assert not wall.is_cpu
-    assert spent.read(tmp_path / "none", set()) is None
+    assert run_cost.read(tmp_path / "none", set()) is None
 
 
 @pytest.mark.parametrize(
@@ -130,6 +130,6 @@ def test_an_event_without_sound_times_costs_nothing(tmp_path: Path, event: str) 
     path = tmp_path / "events.jsonl"
     sound = '{"event": "step", "step": 1, "seconds": {"update": 2.5}, "cpu_s": 3.5}'
     path.write_text(f"{sound}\n{event}\n")
-    cost = spent.read(path, set())
+    cost = run_cost.read(path, set())
     assert cost is not None
     assert (cost.training, cost.is_cpu) == (3.5, True)

@@ -33,7 +33,9 @@ def test_no_other_plan_costs_less(target: str) -> None:
     assert plan.half_width <= 0.08
     seeds, users = (axis.ravel() for axis in np.meshgrid(np.arange(2.0, 30), np.arange(2.0, 120)))
     costs = [
-        COST.of(seeds, users, k)[sizes.half_width(target, VARIANCES, seeds, users, k) <= 0.08]
+        COST.arm_seconds(seeds, users, k)[
+            sizes.half_width(target, VARIANCES, seeds, users, k) <= 0.08
+        ]
         for k in sizes.REPEATS[:4]
     ]
     assert plan.seconds == pytest.approx(min(np.concatenate(costs)))
@@ -68,8 +70,10 @@ def test_what_is_out_of_reach_has_no_plan() -> None:
 def test_the_doubt_of_a_plan_is_that_of_its_components() -> None:
     plan = sizes.cheapest(MEAN, VARIANCES, 0.05, COST)
     assert plan is not None
-    exact = sizes.with_doubt(plan, {n: np.full(100, v) for n, v in VARIANCES.items()})
+    exact = sizes.with_upper_half_width(plan, {n: np.full(100, v) for n, v in VARIANCES.items()})
     assert exact.most == pytest.approx(plan.half_width)
-    wide = sizes.with_doubt(plan, {n: np.linspace(0, 4 * v, 100) for n, v in VARIANCES.items()})
+    wide = sizes.with_upper_half_width(
+        plan, {n: np.linspace(0, 4 * v, 100) for n, v in VARIANCES.items()}
+    )
     assert wide.most is not None
     assert wide.most > 1.5 * plan.half_width

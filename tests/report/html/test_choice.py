@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from harness.records.saved_conversations import SavedConversation, SavedTurn
 from harness.report.html import choice, talks
-from harness.report.html.choice import AFTER, BEFORE, BEST, FIRST, LAST, MIDDLE, WORST, Chosen
+from harness.report.html.choice import (
+    AFTER,
+    BEFORE,
+    BEST,
+    FIRST,
+    LAST,
+    MIDDLE,
+    WORST,
+    ChosenConversation,
+)
 
 
 def talk(
@@ -27,7 +36,7 @@ def talk(
 
 
 def ranks(rewards: Sequence[float | None]) -> dict[str, float | None]:
-    of_step = choice.of_step([talk(n, r) for n, r in enumerate(rewards)], (FIRST,))
+    of_step = choice.choose_of_step([talk(n, r) for n, r in enumerate(rewards)], (FIRST,))
     return {one.rank: one.conversation.reward for one in of_step}
 
 
@@ -70,7 +79,7 @@ def test_no_conversation_is_taken_twice_and_the_extremes_are_extreme(
     rewards: list[float | None],
 ) -> None:
     made = [talk(n, r, emotion=50) for n, r in enumerate(rewards)]
-    chosen = list(choice.of_step(made, (LAST,)))
+    chosen = list(choice.choose_of_step(made, (LAST,)))
     assert len({one.conversation.sample for one in chosen}) == len(chosen) <= 3
     scores = [one.score for one in made]
     by_rank = {one.rank: one.conversation.score for one in chosen}
@@ -80,7 +89,7 @@ def test_no_conversation_is_taken_twice_and_the_extremes_are_extreme(
 
 def test_each_level_has_its_own_and_what_was_lost_is_none() -> None:
     made = [talk(0, 0.2, "easy"), talk(1, 0.3, "hard"), talk(2, None, "hard", "failed")]
-    chosen = list(choice.of_step(made, (FIRST,)))
+    chosen = list(choice.choose_of_step(made, (FIRST,)))
     assert [(one.conversation.level, one.rank) for one in chosen] == [
         ("easy", MIDDLE),
         ("hard", MIDDLE),
@@ -89,7 +98,7 @@ def test_each_level_has_its_own_and_what_was_lost_is_none() -> None:
 
 def test_without_a_reward_the_final_emotion_counts() -> None:
     made = [talk(n, None, emotion=emotion) for n, emotion in enumerate((60, 0, 100))]
-    by_rank = {one.rank: one.conversation.sample for one in choice.of_step(made, (LAST,))}
+    by_rank = {one.rank: one.conversation.sample for one in choice.choose_of_step(made, (LAST,))}
     assert by_rank == {WORST: 1, MIDDLE: 0, BEST: 2}
 
 
@@ -105,11 +114,11 @@ def test_without_a_reward_the_final_emotion_counts() -> None:
 def test_a_conversation_is_of_the_first_kind_that_it_fits(
     moments: tuple[str, ...], rank: str, kind: int
 ) -> None:
-    assert choice.Chosen(talk(0, 0.5), moments, rank).kind == kind
+    assert choice.ChosenConversation(talk(0, 0.5), moments, rank).kind == kind
 
 
 def test_a_folder_without_conversations_has_none(tmp_path: Path) -> None:
-    assert choice.of_run(tmp_path, 12.0) == choice.OfRun((), 0, ())
+    assert choice.choose_conversations(tmp_path, 12.0) == choice.RunConversations((), 0, ())
 
 
 def test_who_leaves_is_told_with_what_the_reply_did_before() -> None:
@@ -118,5 +127,5 @@ def test_who_leaves_is_told_with_what_the_reply_did_before() -> None:
         SavedTurn(1, "user", "Bye.", emotion=0, change=-10, ended="left"),
     )
     left = SavedConversation(1, 0, 0, "hard", *(None,) * 6, 0.0, turns)
-    shown = talks.view(Chosen(left, (FIRST,), WORST), "0-hard", "hard", 1, 2.0)
+    shown = talks.view(ChosenConversation(left, (FIRST,), WORST), "0-hard", "hard", 1, 2.0)
     assert shown.turns[1].facts[0] == "emotion 0 (-10, then left)"

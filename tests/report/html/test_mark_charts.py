@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.law.result_parts import Anchors, Bounded, Yardsticks
+from harness.law.result_parts import AnchorRewards, BoundedEstimate, Yardsticks
 from harness.law.results import Interval
 from harness.report.figures import onset_by_difficulty, reward_by_listening
 from harness.report.html import mark_charts
@@ -17,10 +17,12 @@ def legend(chart: Chart) -> list[str]:
     return [entry.text for entry in chart.legend]
 
 
-def onset(level: str, difficulty: float, null_control: bool = False) -> onset_by_difficulty.Mark:
+def onset(
+    level: str, difficulty: float, null_control: bool = False
+) -> onset_by_difficulty.OnsetPoint:
     card = Interval(difficulty, difficulty - 0.1, difficulty + 0.1)
     measures = dict.fromkeys(onset_by_difficulty.MEASURES, card)
-    return onset_by_difficulty.Mark(level, level, null_control, measures, 0.5, 0.4, 0.6)
+    return onset_by_difficulty.OnsetPoint(level, level, null_control, measures, 0.5, 0.4, 0.6)
 
 
 def test_null_controls_are_named_where_there_are_some() -> None:
@@ -31,23 +33,23 @@ def test_null_controls_are_named_where_there_are_some() -> None:
     assert "null control" in legend(mark_charts.by_difficulty(with_null))
 
 
-LISTENS = reward_by_listening.Mark(
-    "one", "easy", Yardsticks(0.7, 0.5, None, None, None, Anchors()), "listens"
+LISTENS = reward_by_listening.ListeningPoint(
+    "one", "easy", Yardsticks(0.7, 0.5, None, None, None, AnchorRewards()), "listens"
 )
 
 
 @pytest.mark.parametrize(
     ("anchors", "verdict", "named"),
     [
-        (Anchors(), "listens", []),
-        (Anchors(), "deaf", ["does not listen (template or deaf)"]),
-        (Anchors(deaf=Bounded(0.6, 0.5, 0.7)), "listens", ["best deaf schedule"]),
+        (AnchorRewards(), "listens", []),
+        (AnchorRewards(), "deaf", ["does not listen (template or deaf)"]),
+        (AnchorRewards(deaf=BoundedEstimate(0.6, 0.5, 0.7)), "listens", ["best deaf schedule"]),
         (
-            Anchors(
-                deaf=Bounded(0.6, 0.5, 0.7),
-                attentive=Bounded(0.8, 0.7, 0.9),
+            AnchorRewards(
+                deaf=BoundedEstimate(0.6, 0.5, 0.7),
+                attentive=BoundedEstimate(0.8, 0.7, 0.9),
                 attentive_listening=1.4,
-                optimum=Bounded(0.9, 0.9, 0.9),
+                optimum=BoundedEstimate(0.9, 0.9, 0.9),
             ),
             "template",
             [
@@ -60,7 +62,7 @@ LISTENS = reward_by_listening.Mark(
     ],
 )
 def test_references_are_named_where_the_card_has_them(
-    anchors: Anchors, verdict: str, named: list[str]
+    anchors: AnchorRewards, verdict: str, named: list[str]
 ) -> None:
     mark = replace(LISTENS, end=replace(LISTENS.end, anchors=anchors), verdict=verdict)
     assert legend(mark_charts.by_listening([mark])) == ["easy", *named]

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.law.analysis import analyse
-from harness.law.group_results import Pooled
+from harness.law.group_results import SeedMean
 from harness.law.results import Interval
 from harness.report.figures import forest
 from harness.report.html import figures, group_charts, plot, row_panels
 from harness.report.html.axes import axis, round_ticks
-from harness.report.html.plot import HEIGHT, LEFT, RIGHT, TOP, WIDTH, Hovered, Plot
+from harness.report.html.plot import HEIGHT, LEFT, RIGHT, TOP, WIDTH, HoverPoints, Plot
 from tests.report import made
 from tests.report.html import made_runs
 from tests.report.made_figure_kinds import everything
@@ -61,8 +61,8 @@ def test_a_point_is_drawn_where_its_value_is() -> None:
 
 def test_what_is_hovered_are_the_values_and_json_has_no_nan() -> None:
     made = Plot("", axis("H", (0.0, 2.0)), axis("R", (0.0, 1.0)))
-    made.hover(Hovered("seed 1", [1.23456, math.inf], [0.1, 0.2], 0, [10.0, 20.5]))
-    made.hover(Hovered("none", [], [], 1))
+    made.hover(HoverPoints("seed 1", [1.23456, math.inf], [0.1, 0.2], 0, [10.0, 20.5]))
+    made.hover(HoverPoints("none", [], [], 1))
     (series,) = json.loads(json.dumps(made.panel().data, allow_nan=False))["series"]
     assert series == {
         "name": "seed 1", "slot": 0, "x": [1.235, None], "y": [0.1, 0.2], "step": [10, 20.5],
@@ -108,7 +108,7 @@ def test_the_law_of_an_easy_level_is_not_cut_at_the_top() -> None:
 
 def test_an_interval_that_runs_off_its_axis_ends_in_an_open_arrow() -> None:
     seeds = [("seed 1", 0.5, False), ("seed 2", 0.5, False)]
-    row = row_panels.Row("easy", 0, seeds, row_panels.Mean(0.5, 0.1, 9.0))
+    row = row_panels.SeedRow("easy", 0, seeds, row_panels.RowMean(0.5, 0.1, 9.0))
     panel = row_panels.panel("gain", "reward", [row], (0.0, 1.0))
     assert [
         mark.path[-len(plot.OPEN_ARROW[">"]) :] for mark in panel.marks if "open" in mark.css
@@ -124,10 +124,10 @@ def test_an_interval_that_runs_off_its_axis_ends_in_an_open_arrow() -> None:
 def test_an_estimate_over_seeds_is_called_what_it_is() -> None:
     paths = [f"runs/{seed}" for seed in range(3)]
     group = replace(
-        made.group({"difficulty": "easy"}, paths, Pooled(0.8, 0.7, 0.9, 3, 0)),
+        made.group({"difficulty": "easy"}, paths, SeedMean(0.8, 0.7, 0.9, 3, 0)),
         population=made.population(paths),
     )
-    panels = [panel for (panel,) in group_charts.levels([group]).columns]
+    panels = [panel for (panel,) in group_charts.levels_chart([group]).columns]
     told = [(panel.hovered[-1].words or [""])[0].split()[0] for panel in panels]
     assert told == ["share", "mean", "median"]
 
@@ -135,7 +135,7 @@ def test_an_estimate_over_seeds_is_called_what_it_is() -> None:
 def test_groups_are_compared_under_the_words_of_the_figure(tmp_path: Path) -> None:
     made_runs.sweep(tmp_path, ("easy", "hard"), 3)
     groups = [group for group in analyse([tmp_path]).groups if group.compared]
-    chart = group_charts.compared(groups)
+    chart = group_charts.comparison_chart(groups)
     assert chart.heading == forest.heading(groups)
     titles = [panel.title for (panel,) in chart.columns]
     assert titles == [str(forest.title(groups, quantity)) for quantity in forest.PANELS]

@@ -11,7 +11,7 @@ import pytest
 from harness.probes.over_users import NOT_MEASURED, ProbeEstimate
 from harness.probes.results import ProbeReading, ProbeResult
 from harness.report.html import probes
-from harness.report.html.folders import RunPlace
+from harness.report.html.folders import LocatedRun
 from harness.testing import run_folders, synthetic
 from tests.report.html.made_runs import PLANTED, Page, reported
 
@@ -39,8 +39,8 @@ def put(run: Path, value: Any, name: str = "reliability") -> Path:
     return path
 
 
-def found(run: Path) -> probes.Found:
-    return probes.found([RunPlace(str(run), run, None)], {str(run): "one"})
+def found(run: Path) -> probes.ProbeSection:
+    return probes.probe_section([LocatedRun(str(run), run, None)], {str(run): "one"})
 
 
 def test_the_last_step_of_an_answer_is_a_table_with_its_verdict(tmp_path: Path) -> None:

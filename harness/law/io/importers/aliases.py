@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Names:
+class ColumnAliases:
     """The column names of one program, in order of preference."""
 
     entropy: tuple[str, ...]
@@ -20,28 +20,30 @@ class Names:
     """Names in addition to `step`, which all programs use."""
 
 
-PROGRAMS: Mapping[str, Names] = {
-    "TRL, and this project": Names(("entropy",), ("reward",)),
-    "TRL, through a tracker": Names(("train/entropy",), ("train/reward",), ("train/global_step",)),
-    "verl": Names(
+PROGRAMS: Mapping[str, ColumnAliases] = {
+    "TRL, and this project": ColumnAliases(("entropy",), ("reward",)),
+    "TRL, through a tracker": ColumnAliases(
+        ("train/entropy",), ("train/reward",), ("train/global_step",)
+    ),
+    "verl": ColumnAliases(
         ("actor/entropy", "actor/entropy_loss"),
         ("critic/score/mean", "critic/rewards/mean"),
         ("training/global_step",),
     ),
-    "prime-rl": Names(
+    "prime-rl": ColumnAliases(
         ("entropy/all/mean",),
         ("reward/all/mean", "train/agg/effective/reward/mean", "train/agg/all/reward/mean"),
     ),
-    "open-instruct": Names(
+    "open-instruct": ColumnAliases(
         ("policy/entropy_avg",), ("scores", "objective/scores"), ("training_step",)
     ),
-    "NeMo-RL": Names(("train/approx_entropy", "approx_entropy"), ("train/reward",)),
-    "SkyRL": Names(
+    "NeMo-RL": ColumnAliases(("train/approx_entropy", "approx_entropy"), ("train/reward",)),
+    "SkyRL": ColumnAliases(
         ("policy/policy_entropy", "policy_entropy"),
         ("reward/avg_raw_reward", "loss/avg_final_rewards"),
         ("trainer/global_step",),
     ),
-    "slime": Names(("train/entropy_loss", "entropy_loss"), ("rollout/raw_reward",)),
+    "slime": ColumnAliases(("train/entropy_loss", "entropy_loss"), ("rollout/raw_reward",)),
 }
 STEP = ("step", *dict.fromkeys(n for p in PROGRAMS.values() for n in p.step), "global_step")
 STEPS = (*STEP, "_step")
@@ -52,6 +54,6 @@ EVALUATIONS = ("eval/", "eval_", "val/", "val-", "validation/")
 """Prefixes of columns with values at some steps only, in which an empty cell is no damage."""
 
 
-def first(names: Collection[str], accepted: tuple[str, ...]) -> str | None:
+def first_accepted(names: Collection[str], accepted: tuple[str, ...]) -> str | None:
     """Return the first accepted name that a log has; None if it has none."""
     return next((name for name in accepted if name in names), None)

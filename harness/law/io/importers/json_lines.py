@@ -41,7 +41,7 @@ def rows(data: bytes) -> Rows:
 
 def _checked(read: Rows, lines: Sequence[bytes]) -> Rows:
     checked = checksums.check([lines[number - 1] for number in read.lines])
-    if checked.held == checksums.NONE:
+    if checked.coverage == checksums.NONE:
         return read
     changed = set(checked.damaged)
     kept = [place for place in range(len(read.rows)) if place not in changed]
@@ -52,7 +52,7 @@ def _checked(read: Rows, lines: Sequence[bytes]) -> Rows:
         {**read.damage, **where},
         CHECKED,
         scattered=False,
-        checksums=checked.held,
+        checksums=checked.coverage,
     )
 
 

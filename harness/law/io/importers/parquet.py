@@ -11,13 +11,13 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from harness.law.io import table as tables
-from harness.law.io.table import Codes, ReadError, Table
+from harness.law.io.table import Codes, LogTable, ReadError
 from harness.law.results import Floats
 
 MAGIC = b"PAR1"
 
 
-def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = None) -> Table:
+def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = None) -> LogTable:
     """Read the columns `wanted` and those with known names. Lines are row numbers, from 1.
 
     Raise ReadError with unreadable or empty_input.
@@ -26,7 +26,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = Non
         file = parquet.ParquetFile(pa.BufferReader(data), pre_buffer=False)
         names = tuple(file.schema_arrow.names)
         tables.refuse_repeats(str(path), names, wanted, step)
-        named = tables.asked(names, wanted, step)
+        named = tables.names_to_read(names, wanted, step)
         present = [name for name in dict.fromkeys(named.values()) if name in names]
         read = file.read(columns=present, use_threads=False)
     except (pa.ArrowException, OSError) as error:
@@ -38,7 +38,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = Non
     by_column = {
         c: _column(read, name) if name in present else nothing for c, name in named.items()
     }
-    rows = Table(
+    rows = LogTable(
         path,
         np.arange(1, file.metadata.num_rows + 1),
         {column: numbers for column, (numbers, _) in by_column.items()},
@@ -47,7 +47,7 @@ def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = Non
         {},
         {c: reprlib.repr(read[name][0].as_py()) for c, name in named.items() if name in present},
     )
-    return rows if tables.ours(names) else tables.joined(rows)
+    return rows if tables.is_ours(names) else tables.join_rows(rows)
 
 
 def _column(read: pa.Table, name: str) -> tuple[Floats, Codes]:

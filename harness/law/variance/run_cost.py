@@ -18,7 +18,7 @@ MOST_SECONDS = 1e12
 
 
 @dataclass(frozen=True)
-class Spent:
+class RunCost:
     """The cost of a run, in seconds of one worker."""
 
     training: float
@@ -29,7 +29,7 @@ class Spent:
     """Whether it is CPU time. Runs of older versions have wall-clock time only."""
 
 
-def read(events: Path, evaluated: Set[int]) -> Spent | None:
+def read(events: Path, evaluated: Set[int]) -> RunCost | None:
     """Return the cost of a run by its step events; None if they do not contain it.
 
     `evaluated`: the steps with an evaluation. In other steps the evaluation phases hold
@@ -59,7 +59,7 @@ def read(events: Path, evaluated: Set[int]) -> Spent | None:
     if not wall[False] > 0:
         return None
     used = shares if is_cpu else wall
-    return Spent(used[False], used[True], len(evaluated), is_cpu)
+    return RunCost(used[False], used[True], len(evaluated), is_cpu)
 
 
 def _steps(events: Path) -> Iterator[dict[str, Any]]:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from harness.law.compare import scales
 from harness.law.compare.groups import Member
-from harness.law.compare.pairs import Side
+from harness.law.compare.pairs import ComparedGroup
 from harness.law.compare.scales import Range
-from harness.law.estimate.interval import Spread
+from harness.law.estimate.interval import LawIntervals
 from harness.law.io.clean import Points
 from harness.law.io.columns import NO_SERIES, ColumnSeries
 from harness.law.io.identity import share_of_run
@@ -21,7 +21,7 @@ from harness.law.results import Onset
 
 
 @dataclass(frozen=True)
-class Footing:
+class ComparisonBasis:
     """The reward column, the H and the part of the runs that numbers are measured on."""
 
     column: str | None
@@ -44,7 +44,7 @@ class Footing:
             return points
         return points.where(points.steps <= self.until)
 
-    def course(self, member: Member) -> ColumnSeries:
+    def entropy_series(self, member: Member) -> ColumnSeries:
         """Return H at every step with a value."""
         if self.probe:
             points = self.points(member)
@@ -66,11 +66,11 @@ class Footing:
         return points.where(points.steps <= self.until)
 
     def law_fails(self, member: Member) -> bool:
-        """Return whether the law fails on the column of this footing."""
+        """Return whether the law fails on the column of this basis."""
         return member.replicate.span(self.column_of(member)).fails
 
-    def spread(self, member: Member) -> Spread | None:
-        """Return the law of a run on this footing with its intervals, fitted to the part in which
+    def law_intervals(self, member: Member) -> LawIntervals | None:
+        """Return the law of a run on this basis with its intervals, fitted to the part in which
         it was judged; None if it fails.
         """
         law = member.replicate.law(self.column_of(member), self.probe)
@@ -96,46 +96,50 @@ def share(member: Member, step: float) -> float:
     return share_of_run(member.identity.config, run.first_step, run.last_step, step)
 
 
-def reached(member: Member) -> float:
+def share_done(member: Member) -> float:
     """Return the share of its planned steps that a run has done."""
     return share(member, member.replicate.last_step)
 
 
 def onset_share(member: Member) -> float | None:
     """Return the onset of collapse on the visited states as a share of the run, None if none."""
-    onset = Footing(None).onset(member)
+    onset = ComparisonBasis(None).onset(member)
     return None if onset is None else share(member, onset.step)
 
 
 def horizon(members: Iterable[Member]) -> float:
     """Return the share of the planned steps that all runs have done."""
-    return min(map(reached, members), default=1.0)
+    return min(map(share_done, members), default=1.0)
 
 
-def up_to_horizon(sides: Sequence[Side], footing: Footing) -> Footing | None:
-    """Restrict the footing to the part that all runs reached; None if no run has an onset there.
+def restrict_to_horizon(
+    sides: Sequence[ComparedGroup], basis: ComparisonBasis
+) -> ComparisonBasis | None:
+    """Restrict the basis to the part that all runs reached; None if no run has an onset there.
 
     A run without an onset in that part is censored and counts with the horizon. So the means are
     those of min(onset, horizon), which is known for every run. A diverged run limits the horizon to
     the part it did, unless it had its onset before.
     """
     finished = [member for side in sides for member in side.members]
-    diverged = [m for side in sides for m in side.diverged if footing.onset(m) is None]
-    shared = replace(footing, horizon=horizon([*finished, *diverged]))
-    onsets = [(m, footing.onset(m)) for side in sides for m in side.onset_members]
+    diverged = [m for side in sides for m in side.diverged if basis.onset(m) is None]
+    shared = replace(basis, horizon=horizon([*finished, *diverged]))
+    onsets = [(m, basis.onset(m)) for side in sides for m in side.onset_members]
     shares = [shared.share_at(m, onset.step) for m, onset in onsets if onset is not None]
     return shared if min(shares, default=shared.horizon) < shared.horizon else None
 
 
-def over_shared_range(
-    sides: Sequence[Side], footing: Footing, range_of: Sequence[Side] | None = None
-) -> Footing | None:
-    """Restrict the footing of a to the range of H that all runs pass through.
+def restrict_to_shared_range(
+    sides: Sequence[ComparedGroup],
+    basis: ComparisonBasis,
+    range_of: Sequence[ComparedGroup] | None = None,
+) -> ComparisonBasis | None:
+    """Restrict the basis of a to the range of H that all runs pass through.
 
     Only the part of each run in which its law was judged counts. Runs whose law fails do not narrow
     the range. None if there is no common range. `range_of`: only these groups determine the range.
     """
-    points = [footing.law_points(m) for side in range_of or sides for m in side.members]
+    points = [basis.law_points(m) for side in range_of or sides for m in side.members]
     settling = [p for p in points if p is not None and len(p)]
     within = scales.shared_range(settling) if settling else None
-    return None if within is None else replace(footing, within=within)
+    return None if within is None else replace(basis, within=within)

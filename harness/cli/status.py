@@ -95,11 +95,15 @@ def closing(sweep: Sweep, code: int) -> Iterator[str]:
 
 
 def failures(sweep: Sweep) -> Iterator[str]:
-    """Yield a line for each run that is not done, with the reason."""
+    """Yield a line with the reason for each run that ended before it was done, then the number of
+    runs that were not started.
+    """
     for row in sweep.runs:
-        if row.status != "done":
+        if row.status not in ("done", "planned"):
             reason = (row.reason or "").removeprefix(f"{row.dir}: ")
             yield f"{row.name}: {row.status}{f', {reason}' if reason else ''}"
+    if planned := sum(row.status == "planned" for row in sweep.runs):
+        yield f"{planned} run{'s' * (planned != 1)} not started"
 
 
 def standing(path: Path) -> Iterator[str]:

@@ -26,7 +26,7 @@ from harness.records.study_file import Link, Stated, StudyRecord
 from harness.records.sweep_file import Sweep
 from harness.report import formats, write
 from harness.report.tables import study as study_table
-from harness.report.text import link_words
+from harness.report.text import link_words, wording
 from harness.study import answers, arms, cost, file, folder, looks, probe_cost
 from harness.study.arms import Planned
 from harness.utils import safe_text, terminal
@@ -94,7 +94,9 @@ def study(wanted: Wanted) -> int:
     if code != StoppedError.exit_code:
         code = _ask(planned, root, record, ledger, sends) or code
     if code == StoppedError.exit_code:
-        safe_text.say("stopped; repeat the command to continue")
+        for line in status.failures(ledger):
+            safe_text.say(line)
+        safe_text.say(f"study stopped: {_done(ledger)} in {root}; repeat the command to continue")
         return code
     judged = judge(planned, root, record, ledger)
     looks.remember(root, record, judged)
@@ -146,7 +148,10 @@ def _ask(
 def judge(planned: Planned, root: Path, record: StudyRecord, ledger: Sweep) -> Outcome:
     """Judge the links by the finished runs. This look is not recorded."""
     members = analysis.members(study_arms.finished(ledger))
-    compared = study_arms.arms(record, planned.stated, members, study_arms.diverged(ledger))
+    compared = study_arms.arms(
+        *(record, planned.stated, members, study_arms.diverged(ledger)),
+        not_started=study_arms.not_started(ledger),
+    )
     return study_outcome.judge(
         planned.name, planned.stated, str(root), compared, record.changed, record.looks
     )
@@ -172,7 +177,15 @@ def _tell(judged: Outcome, ledger: Sweep, as_json: bool) -> None:
             study_table.show(judged, Console())
     for line in status.failures(ledger):
         safe_text.say(line)
+    if any(row.status != "done" for row in ledger.runs):
+        safe_text.say(f"{_done(ledger)} in {judged.dir}; repeat the command to run the others")
     safe_text.say(f"results in {Path(judged.dir) / RESULTS}")
+
+
+def _done(ledger: Sweep) -> str:
+    """Return `2 of 6 runs done`."""
+    done = sum(row.status == "done" for row in ledger.runs)
+    return f"{done} of {wording.plural(len(ledger.runs), 'run')} done"
 
 
 def _show(

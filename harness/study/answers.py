@@ -168,7 +168,9 @@ def _shared(root: Path, every: Sequence[Wanted], pool: Executor) -> list[Failure
             failures += _told(told, one, future.result())
             del left[one]
     except BrokenProcessPool:  # a process was killed, most likely for lack of memory
-        safe_text.say("a process that asked a probe was killed; the rest is asked one by one")
+        safe_text.say(
+            "a process that asked a probe was killed; the remaining probes are asked one at a time"
+        )
         return failures + _in_turn(root, list(left))
     return failures
 

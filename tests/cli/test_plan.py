@@ -108,7 +108,7 @@ def test_what_is_not_known_is_told_and_written(
 ) -> None:
     command.plan(Wanted(("policy=tiny", *WORDS), out=tmp_path / "out"))
     printed = capsys.readouterr().out
-    assert "not known: what decides gain=0.05 between difficulty=easy and" in printed
+    assert "number of seeds not known for gain=0.05 between difficulty=easy and" in printed
     assert "harness sweep policy=tiny difficulty=easy,hard 'seed=range(1,6)'" in printed
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["plan.json"]
 
@@ -116,7 +116,7 @@ def test_what_is_not_known_is_told_and_written(
 def test_out_of_reach_names_no_command(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.plan(Wanted(WORDS, "gain=0.0001", runs))
     printed = capsys.readouterr().out
-    assert printed.startswith("out of reach: gain=0.0001")
+    assert printed.startswith("not reachable: gain=0.0001")
     assert "harness sweep" not in printed
 
 

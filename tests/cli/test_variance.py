@@ -37,10 +37,10 @@ def test_the_table_names_parts_reasons_and_plans(
     said = " ".join(capsys.readouterr().out.split())
     assert "difficulty=easy 2 64 x 1" in said
     assert "spread of reward sd [95%] share [95%]" in said
-    assert "repeat: a conversation's draws: not identifiable: with eval.repeats=1" in said
+    assert "repeat: random draws of a conversation: not identifiable: with eval.repeats=1" in said
     assert "listening is a number of all conversations together" in said
     assert "give a 95% half-width of 0.0" in said
-    assert "at the least CPU seconds" in said
+    assert "at the lowest cost, " in said
     assert sorted(sweep.rglob("*")) == before
 
 
@@ -118,7 +118,7 @@ def test_an_interval_wider_than_a_reward_can_be_is_not_known(
     printed = " ".join(capsys.readouterr().out.split())
     assert "all runs 2 64 x 1 0.64 [not known] -" in printed
     assert re.search(r"seed of training 0\.\d+ \[0\.\d+, not known\]", printed)
-    assert "(at most: not known by the components' intervals)" in printed
+    assert "(upper limit not known from the components' intervals)" in printed
     assert "not known: an interval wider than the range of a reward; more seeds tell" in printed
 
 
@@ -153,7 +153,7 @@ def test_without_costs_there_is_no_plan_and_the_table_says_so(tmp_path: Path) ->
     found = measure.measure([tmp_path], "own", 0.05)
     assert found.plans == ()
     assert list(table.plans(found)) == [
-        "no plan: events.jsonl of these runs does not tell what they cost"
+        "no plan: events.jsonl of these runs does not contain their cost"
     ]
     table.show(found, Console(quiet=True))
 
@@ -164,8 +164,8 @@ def test_what_is_no_run_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for path, why in (
         (tmp_path / "gone", "no such file or folder"),
-        (log, "a log, which has no outcomes of single users: needs a run folder of harness"),
-        (tmp_path / "empty", "no run folder, whose config has a seed"),
+        (log, "a log has no outcomes of single users: a run folder of harness is needed"),
+        (tmp_path / "empty", "not a run folder, or its config has no seed"),
     ):
         with pytest.raises(DataError) as refused:
             command.variance((path,), "own", 0.05, as_json=False)

@@ -82,7 +82,7 @@ def test_a_pipe_or_a_device_is_neither_waited_for_nor_read_for_ever(tmp_path: Pa
     seen.start()
     seen.join(5)
     assert not seen.is_alive()
-    with pytest.raises(DataError, match=r"metrics.jsonl: must be a regular file, and is not"):
+    with pytest.raises(DataError, match=r"metrics.jsonl: must be a regular file, but is not"):
         opened(run)
     run.metrics.unlink()
     target = checkpoints.publish(run.checkpoints, 5, lambda path: None).path

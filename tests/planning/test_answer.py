@@ -72,9 +72,7 @@ def test_a_difference_is_told_with_its_users_and_beside_that_on_each_levels_own(
     show.show(found, console)
     (line,) = (line for line in console.export_text().splitlines() if "in the pilot:" in line)
     assert "difficulty=hard minus difficulty=easy is 0." in line
-    told = (
-        f"; {gap.of_own_users:.2f} on each level's own users, as fit-entropy-law shows each level"
-    )
+    told = f"; {gap.of_own_users:.2f} on each level's own users, as in fit-entropy-law"
     assert line.rstrip().endswith(f"on medium's users, whom all levels met{told}")
     rows = {row.name: row.gain.mean or 0.0 for row in answers.rows(analyse([path]))}
     assert rows["hard"] - rows["easy"] == pytest.approx(gap.of_own_users, abs=0.005)
@@ -115,7 +113,7 @@ def test_what_was_asked_for_is_not_told_again(runs: Path) -> None:
 
 
 def test_a_contrast_has_no_study_file_and_says_so(runs: Path, tmp_path: Path) -> None:
-    line = "no planned.yaml: the command is the whole plan, since a contrast decides"
+    line = "no planned.yaml is written, since a contrast decides: the command is the plan"
     found = ask(LEVELS, runs)
     assert line in said(found, tmp_path)
     assert line not in said(found)
@@ -278,7 +276,7 @@ def test_a_quantity_that_is_named_primary_takes_fewer_seeds() -> None:
     assert beside.planned is not None
     assert primary.planned is not None
     assert primary.planned.design.seeds < beside.planned.design.seeds
-    assert "--primary gain at a level of 0.03" in primary.decided_by
+    assert "--primary gain at level 0.03" in primary.decided_by
 
 
 def test_shipped_levels_are_those_of_todays_config() -> None:

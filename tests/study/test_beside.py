@@ -88,8 +88,8 @@ def test_effects_are_shown_beside_those_of_the_other_user(
     study.show(both, Console(file=stream, width=150))
     said = stream.getvalue()
     path = tmp_path / "second" / "study" / "result.json"
-    assert f"beside {path}, which found {other.verdict}; words here alone: none; there" in said
-    assert "there alone: simulator=second" in said
+    assert f"compared with {path} (verdict: {other.verdict}); overrides only here: none; " in said
+    assert "only there: simulator=second" in said
     assert sign in said
     change = present(other_study.beside(outcome.links, other).effects[0].change)
     assert value["links"][0]["change"] == {

@@ -123,7 +123,7 @@ def test_what_is_not_answered_as_stated_is_missing_counted_and_named(tmp_path: P
         "the probe measured no such change",
     ]
     remark = next(line for line in study_notes.notes(outcome) if line.startswith("less true: "))
-    assert "no number of 3 runs: 0-trait-seed1: the probe was not asked, or failed; " in remark
+    assert "no number for 3 runs: 0-trait-seed1: the probe was not asked, or failed; " in remark
     assert outcome.to_json()["links"][0]["unanswered"] == judged.unanswered
 
 
@@ -148,7 +148,7 @@ def test_the_statement_the_picture_and_its_table_name_probe_and_unit(tmp_path: P
     outcome = study(tmp_path, replace(LESS, net_of_null=True))
     words = "change of 'takes up a true fact, sad' (reliability, told facts)"
     assert link_words.statement(outcome.links[0].link) == (
-        f"{words} of trait is less than that of behaviour, net of the null controls"
+        f"{words} is less in trait than in behaviour, net of the null controls"
     )
     assert link_words.measured(outcome.links[0].link) == f"{words}, share of replies"
     write.write_study(outcome, tmp_path / "study", ("png",))

@@ -45,16 +45,17 @@ REFUSED = {
     ),
     "an evaluation": (
         READING + "evaluation: eval/hard/reward, ", "",
-        "links.hard gains less.evaluation goes without probe, whose link has its level, got "
+        "links.hard gains less.evaluation cannot be combined with probe; use the key level, got "
         "'eval/hard/reward'",
     ),
     "a level without a probe": (
         GAIN + "level: hard, ", "",
-        "links.hard gains less.level goes with probe; another link has its evaluation, got 'hard'",
+        "links.hard gains less.level needs the key probe; other links have the key evaluation, "
+        "got 'hard'",
     ),
     "an onset": (
         READING.replace("less", "earlier"), "",
-        "links.hard gains less.direction must be less or more, except of an onset, got 'earlier'",
+        "links.hard gains less.direction must be less or more, except for an onset, got 'earlier'",
     ),
     "too few users": (
         READING, "probes: {grounding: {users: 2}}\n",
@@ -83,7 +84,7 @@ REFUSED = {
     ),
     "net of no null": (
         READING + "net_of_null: true, ", "",
-        "hard gains less: net_of_null needs null controls of hard and medium, which no arm is",
+        "hard gains less: net_of_null needs null controls of hard and medium, got no such",
     ),
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ from harness.law.io.identity import Identity
 from harness.law.result_parts import Skipped
 from harness.law.results import Interval, RunResult
 
-NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in common ({columns})"
+NONE_SHARED = "no mean of a, ceiling and gain: the runs share no reward column ({columns})"
 
 
 def points_by_column(run: RunResult) -> dict[str, int]:

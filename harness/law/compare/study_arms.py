@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,8 @@ class Counts:
     """Failed runs whose training diverged, each with the step it reached."""
     invalid_users: int = 0
     """Counted runs that train on users who are not valid."""
+    not_started: int = 0
+    """Runs in `failed` that were never started."""
 
     @property
     def diverged(self) -> int:
@@ -94,15 +96,22 @@ def diverged(ledger: Sweep) -> dict[str, Diverged]:
     }
 
 
+def not_started(ledger: Sweep) -> frozenset[str]:
+    """Return the names of the runs that were never started."""
+    return frozenset(row.name for row in ledger.runs if row.status == "planned")
+
+
 def arms(
     record: StudyRecord,
     stated: Stated,
     members: Sequence[Member],
     diverged: Mapping[str, Diverged] | None = None,
+    not_started: Collection[str] = (),
 ) -> Arms:
     """Assign runs to the arms of a study.
 
-    `members` are the `finished` runs as read by law.analysis, `diverged` the diverged runs by name.
+    `members` are the `finished` runs as read by law.analysis, `diverged` the diverged runs by name,
+    `not_started` the names of the runs that were never started.
     """
     by_name = {Path(member.result.run).name: member for member in members}
     lost = diverged or {}
@@ -121,6 +130,7 @@ def arms(
             starved=sum(member.result.regime == "starved" for member in runs[arm].values()),
             diverged_runs=tuple(one.told for one in lost_of[arm].values()),
             invalid_users=sum(m.identity.invalid_users for m in runs[arm].values()),
+            not_started=len({*planned.values()}.intersection(not_started)),
         )
     chosen = {name: highest(of, runs) for name, of in stated.best.items()}
     best = {name: runs[arm] if arm else {} for name, arm in chosen.items()}

@@ -130,7 +130,7 @@ def _values(
         "differences": settings.differences(analysis),
         "shared": settings.shared(analysis),
         "left_out": results.left_out(analysis),
-        "footer": f"made by harness {version('empathy-harness')}; it loads nothing from elsewhere",
+        "footer": f"made by harness {version('empathy-harness')}; loads nothing from the network",
     }
 
 

@@ -186,5 +186,5 @@ def test_arms_that_gained_nothing_leave_open_what_is_alike() -> None:
     observed = seen(drawn(truth(0.01, 0.01), 10, rng))
     idle = {arm: [0.01 * float(g) for g in rng.normal(size=10)] for arm in MORE.named_arms}
     (found,) = links.judge([Observed(**{**vars(observed), "gains": idle})], ["more"])
-    why = "nothing was learnt: no arm gains 0.05, with an interval above 0"
+    why = "nothing was learnt: no arm gains 0.05 or more with an interval above 0"
     assert (found.verdict, found.why) == ("undecided", why)

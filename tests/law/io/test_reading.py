@@ -117,7 +117,7 @@ ERRORS = {
     "blank": (b"\n \n", "empty_input", "must hold one JSON object a line, is empty"),
     "garbage": (b"\x89PNG\n\x00\x01\n", "unreadable", ":1: must hold one JSON object a line"),
     "UTF-16": ("\n".join(GOOD).encode("utf-16"), "unreadable", "must be UTF-8, begins as UTF-16"),
-    "UTF-32": ("\n".join(GOOD).encode("utf-32-le"), "unreadable", "and none of 40 lines is one"),
+    "UTF-32": ("\n".join(GOOD).encode("utf-32-le"), "unreadable", "but none of 40 lines is valid"),
     "no entropy": (
         b'{"step": 1, "reward": 0.5, "loss": 2}\n',
         "missing_column",
@@ -211,6 +211,6 @@ def test_a_csv_separated_otherwise_is_refused_by_what_separates_it(
     assert run.error is not None
     assert (run.error.kind, run.error.message) == (
         "unreadable",
-        f"{path}:1: columns must be separated by ',', and the header looks separated by {mark!r}; "
-        f"got {header!r}: write it with ',' between columns and '.' in numbers",
+        f"{path}:1: columns must be separated by ',', but the header seems to use {mark!r}; "
+        f"got {header!r}: use ',' between columns and '.' in numbers",
     )

@@ -189,7 +189,7 @@ def test_what_has_no_room_is_counted_kind_by_kind(
     less = reported(folder)
     assert less.conversations == 8, "the middle ones of first and last step, of each of 4 runs"
     left = [note for note in less.notes if note.startswith("left out")]
-    words = "left out for the size of the file: 16 of 16 conversations"
+    words = "left out to keep the file small: 16 of 16 conversations"
     assert left[0] == f"{words} (worst and best of first step and last step)"
 
 

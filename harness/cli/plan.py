@@ -49,7 +49,7 @@ def plan(wanted: Wanted) -> None:
         raise ConfigError(f"--power: {rule}, got {wanted.power:g}")
     pictures = formats.pictures(wanted.formats)
     if wanted.formats and wanted.out is None:
-        rule = "needs --out, since without a folder no picture is written"
+        rule = "needs --out, since pictures are written only to a folder"
         raise ConfigError(f"--format: {rule}, got {','.join(wanted.formats)}")
     out = options.results_folder(wanted.out, wanted.out) if wanted.out else None
     effect = task.parse_effect(wanted.effect)

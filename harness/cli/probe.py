@@ -50,7 +50,7 @@ def probe(wanted: Wanted) -> int:
     question = _question(wanted)
     pictures = formats.pictures(wanted.formats)
     if wanted.along and wanted.step is not None:
-        raise ConfigError(f"--along asks every step, so it goes without --step, got {wanted.step}")
+        raise ConfigError(f"--along asks every step, so --step cannot be given, got {wanted.step}")
     if not policy_file.is_model(wanted.run):
         one_run.refuse_another(wanted.run, f"probe {wanted.name}", takes_step=True)
     _refuse_against(wanted)
@@ -104,7 +104,7 @@ def _refuse_options_of_others(named: Probe, wanted: Wanted) -> None:
     meets = "items" if named.battery is not None else "users"
     for option, value in (of_users if named.battery is not None else of_items).items():
         if value is not None:
-            rule = f"must go with another probe, since {named.name} meets {meets}"
+            rule = f"must be given with another probe, since {named.name} uses {meets}"
             raise ConfigError(f"{option} {rule}, got {value}")
 
 

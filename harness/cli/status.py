@@ -60,7 +60,7 @@ def _refuse_outer_folder(folder: Path, command: str) -> None:
         more = f", and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
         names = ", ".join(path.name for path in inside[-MOST_NAMED:])
         raise DataError(
-            f"{folder}: no run.json and no {sweep_file.FILE} here, but inside: {names}{more}; "
+            f"{folder}: has no run.json and no {sweep_file.FILE}, but contains {names}{more}; "
             f"for the last one, `harness {command} {inside[-1]}`"
         )
 

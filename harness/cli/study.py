@@ -120,7 +120,7 @@ def _print_names(as_json: bool) -> None:
         for name, question in asked.items():
             line = safe_text.visible(f"{name:{longest}}  {question}")
             print(terminal.wrapped(line, terminal.width(sys.stdout), " " * (longest + 2)))
-        print("`harness study NAME --dry-run` shows the runs of one and what they cost")
+        print("`harness study NAME --dry-run` shows the runs of a study and their cost")
 
 
 def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) -> OtherStudy | None:
@@ -128,7 +128,7 @@ def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) ->
     if beside is None:
         return None
     if beside.resolve() in (root, root / RESULTS):
-        rule = "must be another folder than that of the study's own runs"
+        rule = "must not be the folder of the study's own runs"
         raise ConfigError(f"--beside {rule}, got {str(beside)!r}")
     return other_study.read(beside, name, links)
 

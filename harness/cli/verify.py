@@ -116,7 +116,7 @@ def _not_listed(missed: Sequence[OSError]) -> Iterator[Verified]:
     for error in missed:
         name = str(error.filename)
         if os.path.isdir(name):  # noqa: PTH112 - of a path that may be no folder at all
-            rule = f"{name}: must be a folder that can be listed, and is not: {error.strerror}"
+            rule = f"{name}: must be a folder that can be listed, but is not: {error.strerror}"
             yield Verified(name, None, (Finding("folder", DAMAGED, rule),))
 
 
@@ -129,7 +129,7 @@ def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[Verified]:
         return
     for row in sweep.runs:
         if row.name not in there:
-            rule = f"{root / sweep_file.FILE}: each run must have its folder, {row.name} has none"
+            rule = f"{root / sweep_file.FILE}: each run must have a folder, {row.name} has none"
             yield Verified(str(root / row.name), None, (Finding("folder", DAMAGED, rule),))
 
 
@@ -157,7 +157,7 @@ def _parts(
     recorded = status or RunStatus()
     by = holder.holder(run)
     if by is not None:
-        rule = f"{run.path}: in use by process {by}; verify it again when that has ended"
+        rule = f"{run.path}: in use by process {by}; verify it again after that has ended"
         yield "status", lambda: [Finding("status", NOTE, rule)]
     yield "rows", lambda: soundness.metrics(run, recorded, by is not None)
     if by is None:  # who writes checkpoints removes the older ones
@@ -195,7 +195,7 @@ def _unread_config(run: RunFolder, status: RunStatus | None, error: HarnessError
         if status and status.config_hash and compatibility.changed(run, status) is None:
             lacking = folder.lacking_plug_ins(run)
             by = ("with that plug-in or " if lacking else "") + "by another version of this program"
-            rule = f"as planned, {by}; a resume without it is refused"
+            rule = f"unchanged since it was planned {by}; a resume without it is refused"
             return Finding("config", NOTE, f"{error}: {rule}")
     return Finding("config", DAMAGED, str(error))
 
@@ -214,7 +214,7 @@ def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterat
     if policy.kind == "tabular" or (policy.kind == "hf" and policy.init == "random"):
         return
     if status.start_model is None:
-        yield Finding(part, NOTE, f"{run.status}: does not say which start model was loaded")
+        yield Finding(part, NOTE, f"{run.status}: has no record of the start model")
         return
     from harness.policy import model_files
 
@@ -232,9 +232,9 @@ def _start_model(run: RunFolder, config: RunConfig, status: RunStatus) -> Iterat
             part, NOTE, f"{where or policy.model}: missing or incomplete, so it was not compared"
         )
     elif now == status.start_model:
-        yield Finding(part, OK, "the one that the run began with")
+        yield Finding(part, OK, "the start model of the run")
     else:
-        rule = "must be the start model that the run began with, and is another"
+        rule = "must be the start model of the run, but is another"
         yield Finding(part, level, f"{where}: {rule}; a resume is refused")
 
 

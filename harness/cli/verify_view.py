@@ -72,6 +72,6 @@ def _notes(verified: Sequence[Verified]) -> Iterator[str]:
 
 def _closing(verified: Sequence[Verified]) -> str:
     undamaged, used = sum(one.ok for one in verified), sum(one.in_use for one in verified)
-    in_use = f", {used} of them in use and checked in part" if used else ""
+    in_use = f", {used} of them in use and only partly checked" if used else ""
     counted = f"{undamaged} of {len(verified)} runs undamaged{in_use}"
-    return f"{counted}; nothing was changed; --json shows each part that was checked"
+    return f"{counted}; nothing was changed; --json shows every check"

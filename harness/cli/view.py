@@ -78,9 +78,9 @@ def chosen(conversations: Sequence[Conversation], wanted: Wanted, few: int) -> C
     if wanted.best:
         known = [one for one in ranked if one.earned is not None]
         ranked = [*reversed(known), *ranked[len(known) :]]
-        return Choice(ranked[:count], f"from the best on, by {by}")
+        return Choice(ranked[:count], f"best first, by {by}")
     if wanted.worst:
-        return Choice(ranked[:count], f"from the worst on, by {by}")
+        return Choice(ranked[:count], f"worst first, by {by}")
     if count == len(conversations):
         return Choice(conversations, "in the order of the batch")
     if count == 1:
@@ -99,7 +99,7 @@ def _saved(wanted: Wanted) -> tuple[SavedStep, Sequence[int]]:
     """Return the step to show, and all steps that are saved."""
     steps = saved_conversations.steps(wanted.run)
     if not steps:
-        rule = "the first step of a run saves some"
+        rule = "a run saves some at its first step"
         raise DataError(f"{wanted.run}: no conversations are saved yet: {rule}")
     step = steps[-1] if wanted.step is None else wanted.step
     if step not in steps:
@@ -116,7 +116,7 @@ def _listed(steps: Sequence[int]) -> str:
 
 def _of_level(wanted: Wanted, saved: SavedStep) -> Sequence[Conversation]:
     if not saved.conversations:
-        raise DataError(f"{saved.path}: must hold conversations, and has none")
+        raise DataError(f"{saved.path}: must hold conversations, but has none")
     if wanted.level is None:
         return saved.conversations
     found = [one for one in saved.conversations if one.level == wanted.level]
@@ -136,7 +136,7 @@ def _heading(
     shown, of_level = len(choice.conversations), f" at level {wanted.level}" if wanted.level else ""
     what = f"{shown} of {among} conversations{of_level}: {choice.rule}"
     others = [step for step in steps if step != saved.step]
-    hints = [f"saved too: {'step' if len(others) == 1 else 'steps'} {_listed(others)} (--step N)"]
+    hints = [f"also saved: {'step' if len(others) == 1 else 'steps'} {_listed(others)} (--step N)"]
     hints = hints if others else []
     if shown < among:
         hints.append("more conversations: --limit N, --worst, --best, --level NAME")

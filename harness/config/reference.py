@@ -17,7 +17,7 @@ from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from harness.config import keys
+from harness.config import keys, ranges
 from harness.config.keys import Key
 from harness.config.run import RunConfig
 from harness.utils import installation
@@ -161,7 +161,7 @@ def _entry(key: Key, meaning: str) -> Entry:
         None if key.rule is None else str(key.rule),
         key.default,
         key.unit or None,
-        tuple(map(str, key.conditions)),
+        ranges.in_words(key.conditions),
         key.by_option,
         meaning,
     )

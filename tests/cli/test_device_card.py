@@ -87,7 +87,7 @@ def test_sharded_weights_are_refused(tmp_path: Path) -> None:
         "algorithm.group_size=4", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == ConfigError.exit_code
-    rule = "trainer.shard: must be none for --gpu, which tries a policy on one GPU, got full"
+    rule = "trainer.shard: must be none for --gpu, which tests a policy on one GPU, got full"
     assert rule in " ".join(done.stderr.split())
 
 

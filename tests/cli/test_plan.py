@@ -73,7 +73,7 @@ def test_formats_of_no_picture_are_refused(tmp_path: Path) -> None:
     said = "--format: must be some of png, svg, pdf, got 'tex'"
     with pytest.raises(ConfigError, match=said):
         command.plan(Wanted(WORDS, out=tmp_path, formats=("png,tex",)))
-    said = "--format: needs --out, since without a folder no picture is written, got svg"
+    said = "--format: needs --out, since pictures are written only to a folder, got svg"
     with pytest.raises(ConfigError, match=said):
         command.plan(Wanted(WORDS, formats=("svg",)))
 

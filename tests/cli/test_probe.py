@@ -85,11 +85,11 @@ def test_what_a_policy_cannot_show_is_said_with_the_reason(run: RunFolder) -> No
          "NAME must be one of alliance, drift, grounding, novelty, reliability, understanding, "
          "width, got 'truth'"),
         (("drift", "one", "--step", "6", "--along"),
-         "--along asks every step, so it goes without --step, got 6"),
+         "--along asks every step, so --step cannot be given, got 6"),
         (("reliability", "one", "--users", "8"),
-         "--users must go with another probe, since reliability meets items, got 8"),
+         "--users must be given with another probe, since reliability uses items, got 8"),
         (("drift", "one", "--first", "8"),
-         "--first must go with another probe, since drift meets users, got 8"),
+         "--first must be given with another probe, since drift uses users, got 8"),
         (("reliability", "one", "--items", "mine.jsonl"),
          "--items must go with a model that knows of the world (policy.kind=hf), got mine.jsonl "
          "for tabular"),

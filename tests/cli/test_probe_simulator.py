@@ -39,7 +39,7 @@ def test_the_probe_tells_that_the_schema_is_enforced(tmp_path: Path) -> None:
     with serving(binds) as endpoint:
         done = probe(endpoint, tmp_path, "difficulty.turn_cap=1")
     assert done.stdout.splitlines()[1] == (
-        "bound by the schema: the endpoint enforces it while the model writes"
+        "the endpoint enforces the JSON schema during generation"
     )
 
 

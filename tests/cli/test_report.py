@@ -75,7 +75,7 @@ def test_json_says_what_is_in_it(
     [
         ("report", "--out: must name a file that ends in .html"),
         ("run.json", "--out: must name a file that ends in .html"),
-        ("folder.html", "--out: must name a file, and"),
+        ("folder.html", "--out: must name a file, got the folder"),
     ],
 )
 def test_what_is_no_page_is_refused(runs: Path, tmp_path: Path, out: str, said: str) -> None:

@@ -33,7 +33,7 @@ def test_it_asks_and_anything_but_yes_removes_nothing(tmp_path: Path) -> None:
         assert shown.code == 0
         assert f"{tmp_path}/s: sweep, 1 done, " in shown.plain
         assert "keep?" in shown.plain
-        assert "for good? [y/N]" in shown.plain
+        assert "permanently? [y/N]" in shown.plain
         assert shown.lines[-1].endswith("nothing was removed")
         assert (tmp_path / "s/0-a/run.json").exists()
     shown = on_terminal("rm", "s", cwd=tmp_path, columns=200, answers="y\n")
@@ -45,7 +45,7 @@ def test_without_anybody_to_ask_it_needs_yes(tmp_path: Path) -> None:
     made(tmp_path / "one")
     done = here("rm", "one", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--yes: must be given where nobody can be asked" in done.stderr
+    assert "--yes: must be given if there is no terminal to confirm on" in done.stderr
     assert names(tmp_path) == ["one"]
 
 
@@ -154,8 +154,8 @@ def test_a_run_that_was_copied_into_a_sweep_is_asked_about_by_its_name(tmp_path:
     done = here("rm", "s", "--yes", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"harness: {root}: also holds keep-me, not of this sweep; nothing was removed; move them "
-        f"away, or name them too: `harness rm {root} {root}/keep-me --yes`\n"
+        f"harness: {root}: also has keep-me, not part of this sweep; nothing was removed; move "
+        f"them, or name them too: `harness rm {root} {root}/keep-me --yes`\n"
     )
     shown = on_terminal("rm", "s", cwd=tmp_path, columns=200, answers="y\nn\n")
     assert "  keep-me: not of this sweep; run, step 3/100, stopped" in shown.plain

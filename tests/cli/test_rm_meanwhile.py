@@ -160,7 +160,7 @@ def test_a_crash_half_way_loses_nothing_else_and_the_next_removal_finishes(tmp_p
     listed = here("list", cwd=tmp_path)
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == ["two"]
     advice = "`harness rm one` finishes it"
-    assert listed.stderr == (f"harness: the removal of one was begun and not finished; {advice}\n")
+    assert listed.stderr == (f"harness: the removal of one is incomplete; {advice}\n")
     done = here("rm", "one", "--yes", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"finished the removal of {rest}\n")
     assert names(tmp_path) == ["two"]

@@ -38,7 +38,7 @@ def test_the_table_names_parts_reasons_and_plans(
     assert "difficulty=easy 2 64 x 1" in said
     assert "spread of reward sd [95%] share [95%]" in said
     assert "repeat: random draws of a conversation: not identifiable: with eval.repeats=1" in said
-    assert "listening is a number of all conversations together" in said
+    assert "listening is computed over all conversations together" in said
     assert "give a 95% half-width of 0.0" in said
     assert "at the lowest cost, " in said
     assert sorted(sweep.rglob("*")) == before
@@ -68,7 +68,7 @@ def test_the_critical_batch_of_entropy_is_printed_with_its_interval(
     command.variance((tmp_path,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert "all runs 1 64 25% [24%, 26%] 192 [179, 207]" in printed
-    assert "beyond four times the batch run an extrapolation" in printed
+    assert "an extrapolation beyond four times the batch of the runs" in printed
     command.variance((tmp_path,), "own", 0.05, as_json=True)
     (arm,) = json.loads(capsys.readouterr().out)["arms"]
     assert arm["critical_batch"]["batch"]["value"] == pytest.approx(192)
@@ -80,7 +80,7 @@ def test_without_a_critical_batch_the_reason_is_printed(
     command.variance((sweep,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert (
-        "4 runs whose ledger/* has no value with its error, and so without a critical batch"
+        "no critical batch for 4 runs, since ledger/* has no value with an error. It is recorded"
         in printed
     )
     assert "critical batch [95%]" not in printed
@@ -119,7 +119,7 @@ def test_an_interval_wider_than_a_reward_can_be_is_not_known(
     assert "all runs 2 64 x 1 0.64 [not known] -" in printed
     assert re.search(r"seed of training 0\.\d+ \[0\.\d+, not known\]", printed)
     assert "(upper limit not known from the components' intervals)" in printed
-    assert "not known: an interval wider than the range of a reward; more seeds tell" in printed
+    assert "not known: the interval is wider than the range of a reward; use more" in printed
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -132,7 +132,7 @@ def test_a_run_with_a_damaged_row_is_left_out_by_name(
     metrics.write_text(metrics.read_text().replace('{"step": 17, ', '{"step": 17 ', 1))
     command.variance((tmp_path,), "own", 0.05, as_json=as_json)
     printed = " ".join(capsys.readouterr().out.split())
-    damage = f"damaged: {metrics}:17: every row must be as the run wrote it; got a line that is no "
+    damage = f"damaged: {metrics}:17: every row must be as the run wrote it; got a malformed line"
     assert damage in printed
     if as_json:
         found = json.loads(printed)

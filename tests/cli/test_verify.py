@@ -49,7 +49,7 @@ def test_a_whole_run_is_reported_part_by_part(done: RunFolder) -> None:
     }
 
 
-COUNTED = "; nothing was changed; --json shows each part that was checked"
+COUNTED = "; nothing was changed; --json shows every check"
 
 
 def test_a_run_that_is_whole_is_one_line(done: RunFolder) -> None:
@@ -114,7 +114,7 @@ def test_runs_of_a_sweep_are_found_below_any_folder_and_a_missing_one_is_damage(
     assert order == names[:2]
     (problem,) = next(run for run in runs if not run["ok"])["findings"]
     assert problem["message"] == (
-        "runs/sweep/sweep.json: each run must have its folder, 11-hard-seed10 has none"
+        "runs/sweep/sweep.json: each run must have a folder, 11-hard-seed10 has none"
     )
     (root / "sweep.json").write_text("{")
     assert verified("runs", cwd=tmp_path)[0] == 3

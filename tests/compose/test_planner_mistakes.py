@@ -40,12 +40,12 @@ def test_a_wrong_value_of_an_option_is_named_with_option_and_rule(
 
 MISTAKES = {
     "trainer.steps=1e6": "trainer.steps must be a whole number, got '1000000.0'; write 1000000",
-    "algorithm.options=3": "algorithm.options must be a mapping of its keys to values, got 3",
-    "algorithm.options=[1]": "algorithm.options must be a mapping of its keys to values, got [1]",
-    "algorithm.options=null": "algorithm.options must be a mapping of its keys to values, got null",
-    "algorithm.options={},3": "algorithm.options must be a mapping of its keys to values, got 3",
-    "remedy.methods=gppo": "remedy.methods must be a mapping of its keys to values, got gppo",
-    "simulator.options=token": "simulator.options must be a mapping of its keys to values, got ...",
+    "algorithm.options=3": "algorithm.options must be a mapping of keys to values, got 3",
+    "algorithm.options=[1]": "algorithm.options must be a mapping of keys to values, got [1]",
+    "algorithm.options=null": "algorithm.options must be a mapping of keys to values, got null",
+    "algorithm.options={},3": "algorithm.options must be a mapping of keys to values, got 3",
+    "remedy.methods=gppo": "remedy.methods must be a mapping of keys to values, got gppo",
+    "simulator.options=token": "simulator.options must be a mapping of keys to values, got ...",
     "sed=1": "sed=1: no such key; nearest: seed; allowed: seed, difficulty, policy",
     "trainer.step=5": "nearest: trainer.steps; allowed in trainer: steps, conversations,",
     "steps=5": "steps=5: no such key; nearest: trainer.steps",
@@ -98,12 +98,12 @@ MISTAKES = {
     "seed=1,1": "seed=1,1: the sweep must not repeat a value, got 1 twice",
     "seed=range(0,5000)": "seed=range(0,5000): a sweep must have at most 1000 runs, got a range of "
     "more values",
-    "seed=shuffle(range(1,2e9))": "at most 1000 runs, got a range of more values",
-    "seed=shuffle(range(0,1,1e-9))": "at most 1000 runs, got a range of more values",
-    "seed=shuffle(range(9,-2e9,-1))": "at most 1000 runs, got a range of more values",
-    f"seed=range(0,{10**400})": "at most 1000 runs, got a range of more values",
-    "seed=shuffle(range(0,inf))": "at most 1000 runs, got a range of more values",
-    "seed=shuffle(range(nan,1))": "at most 1000 runs, got a range of more values",
+    "seed=shuffle(range(1,2e9))": "at most 1000 runs, got a range with more values",
+    "seed=shuffle(range(0,1,1e-9))": "at most 1000 runs, got a range with more values",
+    "seed=shuffle(range(9,-2e9,-1))": "at most 1000 runs, got a range with more values",
+    f"seed=range(0,{10**400})": "at most 1000 runs, got a range with more values",
+    "seed=shuffle(range(0,inf))": "at most 1000 runs, got a range with more values",
+    "seed=shuffle(range(nan,1))": "at most 1000 runs, got a range with more values",
     "seed=shuffle(range(0.5,1,0))": "range(0.5,1,0)): the step of a range must not be 0, got 0",
     "seed=interval(0,1)": "the sweeper takes a,b,c, choice(), range() and glob() only",
     "seed=range(1,": READ,
@@ -235,7 +235,7 @@ def test_any_words_end_in_a_plan_or_in_one_line(words: list[str]) -> None:
 
 @pytest.mark.parametrize(("value", "given"), [("3", "3"), ("[1]", "[1]"), ("", "null")])
 def test_a_file_whose_options_are_no_mapping_is_named_with_the_rule(value: str, given: str) -> None:
-    rule = f"algorithm.options must be a mapping of its keys to values, got {given}"
+    rule = f"algorithm.options must be a mapping of keys to values, got {given}"
     Path("conf/algorithm").mkdir(parents=True)
     option, sweep = Path("conf/algorithm/mine.yaml"), Path("sweeps/mine.yaml")
     option.write_text(f"defaults: [grpo, _self_]\nname: mine\noptions: {value}\n")

@@ -53,7 +53,7 @@ def test_a_vllm_that_auto_passes_over_is_told_at_planning(
     done = here("sweep", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = (
-        "harness: trainer.engine=auto: transformers draws, which takes longer, since TRL takes "
+        "harness: trainer.engine=auto: using transformers, which is slower, since TRL needs "
         "vllm<0.32,>=0.22 and 0.33.1 is installed"
     )
     assert done.stderr.splitlines().count(said) == 1

@@ -172,7 +172,7 @@ def test_adapters_and_merged_weights_say_the_same(speaking: RunFolder, tmp_path:
     base = embedded.ensure("smollm2_135m", "policy.model")
     done = here("export", str(speaking.path), "adapters", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "adapters: they need HuggingFaceTB/SmolLM2-135M-Instruct" in done.stdout
+    assert "adapters, which need HuggingFaceTB/SmolLM2-135M-Instruct" in done.stdout
     done = here("export", str(speaking.path), "whole", "--merge", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads((tmp_path / "adapters" / "adapter_config.json").read_text())

@@ -230,7 +230,7 @@ def test_no_file_brings_the_environment_into_a_config(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf" / "remedy").mkdir(parents=True)
     (tmp_path / "conf" / "remedy" / "own.yaml").write_text(json.dumps({"name": text}))
-    with pytest.raises(ConfigError, match="a value may refer to other keys, not to a resolver"):
+    with pytest.raises(ConfigError, match="a value may refer to other keys, but not to a resolver"):
         planner.plan(["simulator.model=oc.env", "remedy=own"])
 
 

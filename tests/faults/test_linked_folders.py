@@ -62,7 +62,7 @@ def test_results_go_behind_a_link_only_where_one_was_named(
     asked = here("calibrate", "difficulty=easy", cwd=tmp_path)
     for done in (fit, asked):
         assert done.returncode == 2, done.stderr
-        assert "results are not written through a link that nobody named, got" in done.stderr
+        assert "must not be a link unless it is named with --out, got" in done.stderr
         assert "name a folder with --out" in done.stderr
     assert [path.name for path in theirs.iterdir()] == ["law.json"]
     named = here(*quickly, "--out", "a/law", cwd=tmp_path)

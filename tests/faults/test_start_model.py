@@ -222,7 +222,7 @@ def test_a_run_goes_on_from_the_start_model_it_began_with(
     manifest = json.loads((run.checkpoints / "step-00002" / "manifest.json").read_text())
     assert manifest["identity"]["start_model"] == began
     verified = here("verify", "run", "--json", cwd=tmp_path)
-    assert (verified.returncode, "the one that the run began with" in verified.stdout) == (0, True)
+    assert (verified.returncode, "the start model of the run" in verified.stdout) == (0, True)
 
 
 @pytest.mark.attack(
@@ -246,7 +246,7 @@ def test_other_weights_behind_the_same_name_are_refused(
     rule = f"a run must go on from the start model that it began with, {began[:12]}, since"
     assert f"harness: {run.status}: {rule}" in err
     assert (verified.returncode, again) == (65, 65)
-    assert "must be the start model that the run began with, and is another" in verified.stdout
+    assert "must be the start model of the run, but is another" in verified.stdout
     assert f"step-00001/manifest.json: {rule}" in last, "the checkpoint knows it too"
 
 

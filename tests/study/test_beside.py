@@ -96,7 +96,7 @@ def test_effects_are_shown_beside_those_of_the_other_user(
         "difference": change.value, "low": change.low, "high": change.high
     }  # fmt: skip
     assert wording.interval(change) in said
-    (count,) = (line for line in said.splitlines() if line.startswith("of 1 effect "))
+    (count,) = (line for line in said.splitlines() if line.startswith("of 1 effect, "))
     told = {SAME: "1 has", FLIPS: "1 flips", OPEN: "1 is open"}[sign]
     assert told in count
 
@@ -148,7 +148,7 @@ def test_a_result_without_its_runs_is_read_as_well(tmp_path: Path) -> None:
 
 def test_another_study_is_refused(tmp_path: Path) -> None:
     judged(tmp_path, LESS)
-    with pytest.raises(DataError, match="must be of the study another, got one of 'made'"):
+    with pytest.raises(DataError, match="study: must be 'another', got 'made'"):
         other_study.read(tmp_path, "another", [GAIN])
 
 
@@ -198,7 +198,7 @@ def test_a_study_is_not_compared_with_itself(tmp_path: Path) -> None:
     written(tmp_path)
     for beside in ("runs/mine", "runs/mine/study"):
         done = here("study", "mine", "--dir", "runs/mine", "--beside", beside, cwd=tmp_path)
-        rule = "--beside must be another folder than that of the study's own runs"
+        rule = "--beside must not be the folder of the study's own runs"
         assert (done.returncode, done.stderr) == (2, f"harness: {rule}, got {beside!r}\n")
     assert not (tmp_path / "runs").exists()
 

@@ -103,7 +103,7 @@ def test_a_null_control_that_ended_early_leaves_its_pair_without_a_number(tmp_pa
     assert set(judged.by_seed) == {1, 3, 4}
     (name,) = judged.unanswered
     assert "trait_null-seed2" in name
-    assert judged.unanswered[name] == (f"the probe was asked of step 40, and step {N} is compared")
+    assert judged.unanswered[name] == (f"the probe was asked at step 40, but step {N} is compared")
 
 
 def test_what_is_not_answered_as_stated_is_missing_counted_and_named(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_what_is_not_answered_as_stated_is_missing_counted_and_named(tmp_path: P
     assert set(judged.by_seed) == {4}
     assert list(judged.unanswered.values()) == [
         "the probe was not asked, or failed",
-        "the probe was asked otherwise than stated, items 40 instead of 200",
+        "the probe was asked differently from what is stated: items 40 instead of 200",
         "the probe measured no such change",
     ]
     remark = next(line for line in study_notes.notes(outcome) if line.startswith("less true: "))

@@ -63,7 +63,7 @@ REFUSED = {
     ),
     "items of a probe that meets users": (
         READING, "probes: {grounding: {first: 5}}\n",
-        "arms.hard: first must go with another probe, since grounding meets users, got 5",
+        "arms.hard: first must be given with another probe, since grounding uses users, got 5",
     ),
     "more tries than there are": (
         READING.replace("grounding, quantity: question", "width, quantity: best of 8"),

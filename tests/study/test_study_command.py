@@ -162,7 +162,7 @@ def test_a_study_without_a_name_says_which_there_are(words: list[str], tmp_path:
         assert [line.split()[0] for line in lines] == names
         assert f"{'mine':{max(map(len, names))}}  Do hard users teach less?" in lines
         assert "broken.yaml: must be a mapping of names to values, got an empty file" in done.stdout
-        assert last == "`harness study NAME --dry-run` shows the runs of one and what they cost"
+        assert last == "`harness study NAME --dry-run` shows the runs of a study and their cost"
     shown = "`harness study NAME --dry-run` shows its runs"
     refused(tmp_path, ["seed=1", *words], f"; got 'seed=1': write the study's name first; {shown}")
     first = "harness: study: the first word must be the name of a study, one of "

@@ -243,7 +243,7 @@ def test_a_log_of_another_program_has_its_law_and_no_conversations(tmp_path: Pat
     log = run_folders.write_rows(tmp_path / "log", synthetic.lawful_rows(1, 60)) / "metrics.jsonl"
     text = Page(reported(log).content).text
     assert "on same-batch reward, which is expected to fit" in text
-    assert "logs of other programs hold no conversations" in text
+    assert "logs of other programs have no conversations" in text
 
 
 def test_a_damaged_config_or_cards_file_leaves_the_rest(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_without_it_its_runs_are_read_and_not_resumed(site: Path, tmp_path: Path
     done = here("resume", "run", cwd=tmp_path)
     assert done.returncode == 2
     assert "simulator.kind must be one of scripted, second, served, got 'asked_for'" in done.stderr
-    lacking = "planned with harness-example 0.1.0, not installed here"
+    lacking = "planned with harness-example 0.1.0, which is not installed here"
     assert done.stderr.endswith(f"; {lacking}\n")
     done = here("verify", "run", cwd=tmp_path)
     assert done.returncode == 0

@@ -112,14 +112,14 @@ def _within(probe: Probe, repeats: int) -> Probe:
 
 
 def _passed_over(policy: Source) -> list[str]:
-    return [f"{problem}; {policy.shown} is asked instead" for problem in policy.passed_over]
+    return [f"{problem}; {policy.shown} is used instead" for problem in policy.passed_over]
 
 
 def _announced(question: Question, configs: Sequence[RunConfig], policies: int) -> str:
     held = question.users * question.conversations
     most = 1 + policies * sum(served.most_requests(config, held) for config in configs)
     url = configs[0].simulator.base_url
-    return f"asks {url} at most {most:,} times, retries aside; --users and --repeats lower that"
+    return f"asks {url} at most {most:,} times, plus retries; --users and --repeats lower that"
 
 
 def _asked(
@@ -210,7 +210,7 @@ def _levels(config: RunConfig) -> Any:
 def _levels_shown(config: RunConfig) -> str:
     """Return eval.levels as given; if empty, with the levels that are used instead."""
     typed, met = config.eval.levels, list(level_names(config).values())
-    return str(typed) if typed else f"{typed} (meets {', '.join(met)})"
+    return str(typed) if typed else f"{typed} (uses {', '.join(met)})"
 
 
 OF_USERS = ("simulator.", "difficulty.", "levels.", "eval.")

@@ -62,14 +62,16 @@ def of(folder: Path, step: int | None) -> Source:
     if not policy_file.is_model(folder):
         return _of_run(trained_run.find(folder, step))
     if step is not None:
-        raise ConfigError(f"--step must go with a run, since {folder} holds one model, got {step}")
+        raise ConfigError(
+            f"--step must be given with a run, since {folder} holds one model, got {step}"
+        )
     return _of_folder(folder, _read(folder))
 
 
 def every(folder: Path) -> list[Source]:
     """Return each kept checkpoint of a run, earliest first. Raises as `of` does."""
     if policy_file.is_model(folder):
-        raise ConfigError(f"--along must go with a run, since {folder} holds one model")
+        raise ConfigError(f"--along must be given with a run, since {folder} holds one model")
     return [_of_run(one) for one in trained_run.every(folder)]
 
 

@@ -152,7 +152,7 @@ def conflict(given: Identity, own: Identity) -> str | None:
         theirs, wanted = getattr(given, kind), getattr(own, kind)
         if theirs != wanted and not (kind == "start_model" and None in (theirs, wanted)):
             name = kind.replace("_", " ")
-            return f"{name} {shortly(theirs)} where the run has {shortly(wanted)}"
+            return f"{name} {shortly(theirs)} instead of the run's {shortly(wanted)}"
     return None
 
 

@@ -51,13 +51,13 @@ def config(run: RunFolder, status: RunStatus, run_config: RunConfig) -> Iterator
     if changed:
         yield Finding("config", DAMAGED, changed)
     elif not status.config_hash:
-        yield Finding("config", NOTE, f"{run.status}: holds no hash of the config to check it by")
+        yield Finding("config", NOTE, f"{run.status}: has no hash to check the config with")
     else:
         yield Finding("config", OK, f"as planned, hash {status.config_hash}")
     lacks = config_file.absent(plain_file.yaml_values(run.config))
     if lacks:
         kind = f"{run.config}: was written before {', '.join(lacks[:3])}"
-        yield Finding("config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: the defaults hold")
+        yield Finding("config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: their defaults are used")
     if run_config.simulator.profiles:
         plain_file.text(run.profiles)
         yield Finding("profiles", OK, "readable")
@@ -90,7 +90,7 @@ def metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[Finding
 def _torn(run: RunFolder, step: int) -> str:
     """Say that the row of `step` has no end, and what a resume does about it."""
     saved_up_to = max(map(checkpoints.step_of, checkpoints.all_in(run.checkpoints)), default=0)
-    end = f"{run.metrics}:{step}: has no end, as a killed run leaves it"
+    end = f"{run.metrics}:{step}: is incomplete, as after a killed run"
     if saved_up_to < step:
         return f"{end}; a resume cuts it off and computes the row again"
     return f"{end}; a resume is refused while a checkpoint of step {saved_up_to} needs the row"
@@ -198,7 +198,7 @@ def _unreadable(path: Path) -> str | None:
             for group in range(file.num_row_groups):
                 file.read_row_group(group, use_threads=False)
     except (pa.ArrowException, OSError, ValueError, DataError) as error:
-        return f"{path}: must be a parquet file of turns, and is not: {plain_file.one_line(error)}"
+        return f"{path}: must be a parquet file of turns, but is not: {plain_file.one_line(error)}"
     return None
 
 
@@ -212,8 +212,8 @@ def last_outcomes(run: RunFolder, status: RunStatus) -> Iterator[Finding]:
     evaluated = dict(_evaluated_rows(run)) if run.metrics.is_file() else {}
     if not os.path.lexists(path):
         if evaluated and status.status == "done":
-            kind = "is not there, made by an older version or lost"
-            yield Finding(part, NOTE, f"{path}: {kind}; `harness variance` takes means instead")
+            kind = "is missing: lost, or the run is of an older version"
+            yield Finding(part, NOTE, f"{path}: {kind}; `harness variance` uses means instead")
         return
     plain_file.refuse_link(path)
     found = outcomes.read(path)

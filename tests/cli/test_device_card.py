@@ -157,7 +157,7 @@ def test_a_trial_out_of_memory_says_what_to_lower(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Qwen3Model, "forward", forward)
     sentence = (
         "the trial: out of memory; lower trainer.conversations or policy.max_turn_tokens; a "
-        "Hugging Face policy learns in less with policy.gradient_checkpointing=true or "
+        "Hugging Face policy needs less memory with policy.gradient_checkpointing=true or "
         "policy.lora_rank=32 "
         "(OutOfMemoryError: CUDA out of memory. Tried to allocate 9 GiB)"
     )

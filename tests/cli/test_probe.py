@@ -170,7 +170,7 @@ def test_a_damaged_last_checkpoint_is_passed_over_and_said(run: RunFolder, tmp_p
     mine = damaged(run, tmp_path / "one", 6)
     code, out, err = asked(mine, "drift", "one", "--users", "3")
     assert code == 3
-    assert f"harness: one/{DAMAGED}; step 5 is asked instead\n" in err
+    assert f"harness: one/{DAMAGED}; step 5 is used instead\n" in err
     assert "medium start step 5 change" in " ".join(out.split())
     value = json.loads((mine.path / "probes" / "drift" / "probe.json").read_text())
     assert (value["steps"], value["passed_over"]) == ([5], [f"one/{DAMAGED}"])
@@ -181,14 +181,14 @@ def test_so_is_that_of_the_run_which_it_is_held_against(run: RunFolder, tmp_path
     words = ("drift", str(run.path), "--users", "3", "--against", "other", "--out", "out")
     code, _, err = asked(RunFolder(tmp_path / "other"), *words)
     assert code == 3
-    assert f"harness: other/{DAMAGED}; step 5 is asked instead\n" in err
+    assert f"harness: other/{DAMAGED}; step 5 is used instead\n" in err
 
 
 @pytest.mark.parametrize(
     ("steps", "words", "sentence"),
     [
         ((5, 6), (), "step-00005: a checkpoint must be as it was saved, got: table.npy differs "
-                     "from its manifest; no other is whole"),
+                     "from its manifest; no other is undamaged"),
         ((6,), ("--step", "6"), "step-00006: a checkpoint must be as it was saved, got: table.npy "
                                 "differs from its manifest"),
         ((6,), ("--along",), "step-00006: a checkpoint must be as it was saved, got: table.npy "

@@ -93,7 +93,7 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "a log alone": (lambda p: add(p, "metrics.jsonl"), 65, "neither a run nor a sweep"),
     "a config alone": (lambda p: add(p, "config.yaml"), 65, "neither a run nor a sweep"),
     "a run and notes": (
-        lambda p: add(made(p), "notes.txt"), 2, "holds 'notes.txt', which is no part of a run",
+        lambda p: add(made(p), "notes.txt"), 2, "holds 'notes.txt', which is not part of a run",
     ),
     "a sweep and a thesis": (
         lambda p: add(a_sweep(p, "0-a") / "thesis", "t.tex"), 2, "holds 'thesis', which",

@@ -129,7 +129,7 @@ def test_rows_that_are_missing_are_damage_and_a_torn_one_is_a_note(
     code, (report,) = verified("run", cwd=tmp_path)
     assert code == 0
     (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")
-    assert note.startswith("run/metrics.jsonl:4: has no end, as a killed run leaves it")
+    assert note.startswith("run/metrics.jsonl:4: is incomplete, as after a killed run")
     assert note.endswith("; a resume cuts it off and computes the row again")
     run.metrics.write_bytes(b"".join(lines[:2]) + lines[2][:40])
     code, (report,) = verified("run", cwd=tmp_path)
@@ -172,8 +172,8 @@ def test_outcomes_that_are_gone_are_a_note(done: RunFolder, tmp_path: Path) -> N
     assert code == 0
     (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")
     assert note == (
-        "run/outcomes.json: is not there, made by an older version or lost; "
-        "`harness variance` takes means instead"
+        "run/outcomes.json: is missing: lost, or the run is of an older version; "
+        "`harness variance` uses means instead"
     )
 
 

@@ -88,8 +88,11 @@ def test_a_chat_model_of_others_is_asked_against_another_folder(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("drift", "--step", "4"), "--step must go with a run, since {} holds one model, got 4"),
-        (("drift", "--along"), "--along must go with a run, since {} holds one model"),
+        (
+            ("drift", "--step", "4"),
+            "--step must be given with a run, since {} holds one model, got 4",
+        ),
+        (("drift", "--along"), "--along must be given with a run, since {} holds one model"),
         (
             ("reliability", "--against", "nowhere"),
             "--against nowhere: must be the folder of a run: no such folder",

@@ -56,9 +56,8 @@ def test_a_link_in_the_place_of_a_log_is_refused_before_the_log_is_begun(tmp_pat
     run.log.symlink_to(mine)
     outcome = child_process.execute(run.path)
     assert (outcome.status, outcome.exit_code) == ("failed", 65)
-    assert f"a run writes to files and folders of its own only, got a link to {mine}" in str(
-        outcome.reason
-    )
+    rule = "must not be a link, since a run writes only to its own files and folders"
+    assert f"{rule}, got a link to {mine}" in str(outcome.reason)
     assert mine.read_text() == "years of work"
 
 

@@ -29,13 +29,16 @@ def test_runs_are_not_written_behind_a_link(tmp_path: Path, record_property: See
     (tmp_path / "run").symlink_to(run.path)
     done = train(RunFolder(tmp_path / "run"))
     assert done.returncode == 65
-    assert "a run writes to files and folders of its own only, got a link to" in done.stderr
+    assert (
+        "must not be a link, since a run writes only to its own files and folders, got a link to"
+        in done.stderr
+    )
     (tmp_path / "runs").symlink_to("theirs")
     swept = here("sweep", *TABULAR, "trainer.steps=2", cwd=tmp_path)
     assert swept.returncode == 73
     assert swept.stderr == (
-        f"harness: {sweep_place.RUNS}: must be a folder, since runs are not written behind a link; "
-        "got one to theirs: run harness in another folder, or put a folder in its place\n"
+        f"harness: {sweep_place.RUNS}: must be a folder, since runs are not written through a "
+        "link; got one to theirs: run harness in another folder, or replace the link by a folder\n"
     )
     assert sorted(path.name for path in run.path.iterdir()) == before
     record_property("seen", f"exit {done.returncode} and {swept.returncode}: {swept.stderr}")

@@ -191,7 +191,7 @@ def test_rot_in_the_cache_is_said_set_aside_and_built_again(
     (aside,) = entry.parent.glob(".*.aside")
     assert first == (
         f"harness: {entry}: must be as its manifest.json says: model.safetensors differs from its "
-        f"manifest; it is built again, and what was there is now {aside.name}"
+        f"manifest; it is built again, and the old entry was renamed to {aside.name}"
     )
     assert (entry / "model.safetensors").read_bytes() == weights
     assert start_model.ensure(QUICK) == entry

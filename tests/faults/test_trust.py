@@ -214,7 +214,7 @@ def test_settings_that_others_may_have_written(
     assert (done.returncode, endpoint.headers) == (2, [])
     assert done.stderr == (
         f"harness: {settings()}: must be a regular file of your own that nobody else can change, "
-        f"got {UNSAFE[given]}; look at what it confirms, then remove it\n"
+        f"got {UNSAFE[given]}; check what it confirms, then remove it\n"
     )
 
 

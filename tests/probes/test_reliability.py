@@ -211,7 +211,7 @@ def moved(quantity: str, setting: str, change: Estimate) -> Reading:
          "warmer by 0.20 [0.10, 0.30] nats a token, and not shown to be more often wrong: "
          "1.00 [-2.00, 4.00] points"),
         (Estimate(0.002, -0.01, 0.014), Estimate(6.0, 2.0, 10.0),
-         "no verdict: it is no warmer than what it is held against, so its errors say nothing of "
+         "no verdict: the policy is not warmer than the reference, so its errors say nothing about "
          "warmth; warmth: kind minus cold reply changed by 0.00 [-0.01, 0.01] nats a token"),
         (NOT_MEASURED, Estimate(6.0, 2.0, 10.0), "no verdict: not measured"),
     ],

@@ -127,8 +127,8 @@ def test_a_probe_that_has_no_answer_with_served_users_says_why(
         probed(run, "novelty", tmp_path)
     assert str(error.value) == (
         f"{run.config}: simulator.kind must be one that answers in this process for novelty, since "
-        "its groups must be the same users but for what they came for and how they are, and a "
-        "model gives another user other words from the opening on, got served"
+        "its groups must have the same users except for intention and temperament, and a model "
+        "gives different users different words from the opening on, got served"
     )
     assert len(endpoint.bodies) == before
 

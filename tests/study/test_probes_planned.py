@@ -40,8 +40,8 @@ REFUSED = {
         READING.replace("grounding", "novelty"), "",
         "links.hard gains less: arms.hard: quantity must be one of \"reward, kinds of training\", "
         "\"unfamiliar minus familiar persona, kinds of training\", got 'question'; not measured: "
-        "other intentions, other temperaments: difficulty.intentions and difficulty.temperaments "
-        "leave none out that training did not meet",
+        "other intentions, other temperaments: training has all of difficulty.intentions and "
+        "difficulty.temperaments",
     ),
     "an evaluation": (
         READING + "evaluation: eval/hard/reward, ", "",

@@ -189,8 +189,8 @@ def test_a_ratio_of_conversations_takes_no_remedy_of_tokens() -> None:
             with pytest.raises(ConfigError) as error:
                 registry.check(config)
             assert str(error.value) == (
-                f"remedy.methods.{method} must go with a ratio of tokens, since it weighs or "
-                "shapes single ones, got algorithm.kind=sequences"
+                f"remedy.methods.{method} must go with a ratio of tokens, since it weights or "
+                "shapes single tokens, got algorithm.kind=sequences"
             )
 
 

@@ -169,8 +169,8 @@ def test_what_rounds_cannot_go_with_is_refused_by_name() -> None:
         "optimiser would have to be put back each round, which is not built, got start"
     )
     assert refused("trainer.steps=25") == (
-        f"trainer.steps must be a multiple of algorithm.options.round_steps (10) {among}, since a "
-        "round that is cut short moves nothing, got 25"
+        f"trainer.steps must be a multiple of algorithm.options.round_steps (10) {among}, since an "
+        "incomplete round has no update, got 25"
     )
     assert refused("trainer.updates_per_batch=2").startswith(
         f"trainer.updates_per_batch must be 1 {among}, "

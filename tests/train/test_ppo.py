@@ -250,7 +250,7 @@ def test_a_mistake_names_its_key() -> None:
         f"{key}.advantage_norm must be one of batch, none, got 'group'"
     )
     assert refused(f"{key}.value_per=token") == (
-        f"{key}.value_per must be reply with policy.kind=tabular, whose replies are drawn whole, "
+        f"{key}.value_per must be reply with policy.kind=tabular, which samples whole replies, "
         "got token"
     )
     assert refused("remedy=dynamic_sampling").startswith(

@@ -116,8 +116,8 @@ def set_by_option(name: str) -> str | None:
         return None
     options = ", ".join(search_path.options(key.group))
     return (
-        f"{name} is set by the option alone, so that a run is filed under what it trains; choose "
-        f"{key.group}=NAME, NAME one of {options} or of your own conf/{key.group}/NAME.yaml"
+        f"{name} is set only by the option, so that results are labelled with what was trained; "
+        f"choose {key.group}=NAME, one of {options} or of your own conf/{key.group}/NAME.yaml"
     )
 
 

@@ -192,12 +192,14 @@ def _found(folder: Path, step: int | None, probe: Probe) -> Source:
         raise ConfigError(f"{where}: {error}") from error
     found = source.of(folder, step)
     if probe.needs_start and not found.knows_start:
-        rule = f"policy.model must name what the policy began with for {probe.name}"
+        rule = f"policy.model must name the start model of the policy for {probe.name}"
         raise ConfigError(f"{where}: {rule}, got nothing")
     unknown = [key for key in found.left_out if key.startswith(OF_USERS)]
     if unknown and probe.battery is None:
-        rule = f"left_out must name nothing that users follow from, as {unknown[0]} does"
-        raise ConfigError(f"{where}: {rule}: put its value into config, and take it off that list")
+        rule = f"left_out must not name keys that determine the users, got {unknown[0]}"
+        raise ConfigError(
+            f"{where}: {rule}: put its value into config, and remove it from left_out"
+        )
     return found
 
 

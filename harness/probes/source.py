@@ -45,8 +45,8 @@ class Source:
         """The start policy. Raises ConfigError if it is unknown."""
         if not self.knows_start:
             raise ConfigError(
-                f"{self.where}: policy.model must name what the policy began with, got nothing: "
-                "give a run or another folder, which it is held against, as --against"
+                f"{self.where}: policy.model must name the start model of the policy, got nothing: "
+                "give a run or another folder to compare with as --against"
             )
         return replace(
             self, weights=None, step=START, shown="the start", checkpoint=None, passed_over=()

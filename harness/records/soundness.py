@@ -104,8 +104,8 @@ def other_rows(run: RunFolder, status: RunStatus, scanned: Rows) -> str | None:
     if status.rows is None or sums is None or status.rows == asdict(sums):
         return None
     return (
-        f"{run.metrics}: rows 1 to {status.last_step} must be those that the run wrote, by the sum "
-        f"in {run.status.name} ({dict(status.rows)}), and are others ({asdict(sums)})"
+        f"{run.metrics}: rows 1 to {status.last_step} must have the checksum in {run.status.name} "
+        f"({dict(status.rows)}), got {asdict(sums)}"
     )
 
 

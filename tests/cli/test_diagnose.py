@@ -97,8 +97,7 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
         command.diagnose((tmp_path,), as_json=False)
     assert str(caught.value) == (
         f"{tmp_path}: needs a finished run, found none: a run holds run.json or metrics.jsonl; no "
-        "such folder at or below this one; a log of another program is a run where its file itself "
-        "is named"
+        "such folder at or below this one; name the file itself for a log of another program"
     )
 
 

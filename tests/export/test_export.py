@@ -158,7 +158,7 @@ def test_a_run_without_a_whole_checkpoint_is_refused(
     [
         (["--step", "3"], "one/checkpoints: --step must be a step whose checkpoint was kept, 2, 4; "
                           "got 3: trainer.keep_every=N keeps every N-th"),
-        (["--merge"], "--merge: must be given for a run that trains adapters alone "
+        (["--merge"], "--merge: must be given for a run that trains adapters only "
                       "(policy.lora_rank above 0), got one whose weights are full anyway"),
     ],
 )  # fmt: skip

@@ -23,7 +23,7 @@ from tests.law import ended
 from tests.train.made import go_on, make_run
 
 Seen = Callable[[str, object], None]
-OTHERS = "must be those that the run wrote, by the sum in run.json"
+OTHERS = "the checksum in run.json"
 
 
 @pytest.fixture(scope="module")

@@ -106,8 +106,8 @@ def test_a_whole_pilot_has_nothing_to_say(runs: Path) -> None:
     ("harm", "told"),
     [
         (fail, "finished runs of difficulty=hard, found none .*/4: failed at step 7"),
-        (cut, "a whole run of each level, and none of these is one: .*/4: damaged"),
-        (lose_rows, "none of these is one: .*/4: a fitted run has rows in metrics.jsonl"),
+        (cut, "a complete run of each level, but none of these is complete: .*/4: damaged"),
+        (lose_rows, "none of these is complete: .*/4: a fitted run needs rows in metrics.jsonl"),
         (damage_config, "finished runs of difficulty=hard; .*/4: its config.yaml is missing or"),
     ],
 )

@@ -73,7 +73,7 @@ def test_a_probe_says_what_it_asked_of_served_users(
     assert (found.cost["retries"], found.cost["lost_conversations"]) == ({}, 0)
     policies, settings = 2, len(registry.named(name).settings(run_folder.read_config(run)))
     most = policies * settings * USERS * 2 * TURNS + 1  # and whether it answers at all
-    lower = "retries aside; --users and --repeats lower that"
+    lower = "plus retries; --users and --repeats lower that"
     assert told == [f"asks {endpoint.url} at most {most} times, {lower}"]
     assert asked <= most
     assert any(r.estimate.value is not None for r in found.readings)
@@ -203,7 +203,7 @@ def test_the_command_prints_and_writes_what_it_cost(tmp_path: Path) -> None:
         finally:
             process.kill()
     assert done.returncode == 0, done.stderr
-    assert "at most 25 times, retries aside" in done.stderr
+    assert "at most 25 times, plus retries" in done.stderr
     written = json.loads((run.path / "probes" / "grounding" / "probe.json").read_text())
     assert served.cost_words(written["cost"]) in done.stdout
     assert written["cost"]["calls"] > 10

@@ -81,8 +81,8 @@ def test_a_checkpoint_whose_kept_conversations_were_taken_is_refused(tmp_path: P
         go_on(run)
     assert str(error.value) == (
         f"{saved}: a checkpoint of algorithm.kind=expert_iteration must hold the run's kept "
-        "conversations, got no such file; put it back, or move step-00005 away to go on from what "
-        "came before"
+        "conversations, got no such file; restore it, or move step-00005 away to continue from an "
+        "earlier checkpoint"
     )
     (tmp_path / "taken").rename(saved)
     assert go_on(run)[0] == 0

@@ -98,7 +98,7 @@ def load(folder: Path | None) -> Ledger:
             opening = Opening(file["by_prefix"], Batch(seen, file["group"]))
         return Ledger(opening, Increment(*made))
     except plain_file.ARCHIVE_ERRORS as error:
-        raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
+        raise DataError(f"{folder / FILE}: must hold a ledger, but does not: {error}") from error
 
 
 def _entropy(policy: TabularPolicy, batch: Batch, temperature: float) -> Part:

@@ -72,9 +72,9 @@ def refuse_another_reader(run: RunFolder, config: RunConfig, status: RunStatus) 
     for level in (records.from_json(status.validity) or {}).values():
         if level.reader != name:
             raise DataError(
-                f"{run.status}: a run must go on with the reader that it was planned with, "
-                f"{level.reader}; got {name}; put the files of simulator.reader_model and "
-                "simulator.reader_head back, or make another run"
+                f"{run.status}: a run must continue with the reader that it was planned with, "
+                f"{level.reader}; got {name}; restore the files of simulator.reader_model and "
+                "simulator.reader_head, or start another run"
             )
 
 
@@ -90,8 +90,8 @@ def refuse_lost_algorithm_files(run: RunFolder, config: RunConfig) -> None:
             if manifest.lacks_only(path, file):
                 raise ConfigError(
                     f"{path / file}: a checkpoint of algorithm.kind={config.algorithm.kind} must "
-                    f"hold the run's {content}, got no such file; put it back, or move {path.name} "
-                    "away to go on from what came before"
+                    f"hold the run's {content}, got no such file; restore it, or move {path.name} "
+                    "away to continue from an earlier checkpoint"
                 )
         if (path / manifest.NAME).is_file():
             return

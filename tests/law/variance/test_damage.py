@@ -61,7 +61,7 @@ def test_a_whole_run_counts(whole: RunFolder) -> None:
         (lambda rows: rows[:6] + rows[7:], "metrics.jsonl:7: row 7 must be that of step 7; got "),
         (lambda rows: rows[:6] + rows[5:], "metrics.jsonl:7: row 7 must be that of step 7; got "),
         (lambda rows: [*rows[:10], again(rows[10], **{"eval/reward": 0.9}), *rows[11:]],
-         "metrics.jsonl: rows must be those that the run wrote, by the sum in run.json"),
+         "metrics.jsonl: rows must match the checksum in run.json"),
     ],
 )  # fmt: skip
 def test_damaged_rows(whole: RunFolder, damage: Callable[[Lines], Lines], why: str) -> None:

@@ -28,7 +28,7 @@ from harness.testing.commands import harness, here
             (
                 ["difficulty=hard", word],
                 f"{word.partition('=')[0]}: calibrate trains nothing, so only difficulty, "
-                f"simulator and algorithm.group_size change it, got {word}",
+                f"simulator and algorithm.group_size have an effect, got {word}",
             )
             for word in ("trainer.steps=5", "algorithm=ppo", "algorithm.learning_rate=1", "seed=2")
         ),

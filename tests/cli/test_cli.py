@@ -182,7 +182,7 @@ def test_a_folder_that_holds_runs_names_them(command: list[str], run: Run) -> No
         run_folder.create(RunFolder(Path("runs") / name), RunConfig())
     code, out, err = run(command, "runs")
     assert (code, out) == (65, "")
-    assert "inside: a, b; " in err
+    assert "contains a, b; " in err
     assert f"`harness {command} runs/b`" in err
     assert run("status", "runs/b")[0] == 0
 

@@ -51,7 +51,7 @@ def test_it_prints_a_line_a_run_and_writes_nothing(runs: Path) -> None:
     assert f"run {' '.join(MECHANISMS)}" in said
     assert re.search(r"one no flag, \w+ not measured no flag", said)
     assert re.search(r"shuffled noise -?0\.\d+ \[\S+, \S+\] not measured no flag", said)
-    assert "noise: advantages do not go with rewards" in said
+    assert "noise: advantages are not related to rewards" in said
     assert "reliability is measured by `harness probe reliability RUN`, for language models" in said
     assert sorted(runs.rglob("*")) == before
 

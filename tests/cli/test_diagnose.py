@@ -52,7 +52,7 @@ def test_it_prints_a_line_a_run_and_writes_nothing(runs: Path) -> None:
     assert re.search(r"one no flag, \w+ not measured no flag", said)
     assert re.search(r"shuffled noise -?0\.\d+ \[\S+, \S+\] not measured no flag", said)
     assert "noise: advantages are not related to rewards" in said
-    assert "reliability is measured by `harness probe reliability RUN`, for language models" in said
+    assert "`harness probe reliability RUN` measures reliability, for language models" in said
     assert sorted(runs.rglob("*")) == before
 
 
@@ -251,4 +251,4 @@ def test_who_was_asked_in_vain_is_not_told_to_ask(runs: Path, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "reliability is not measured in 1 run: no item" in said
-    assert "reliability is measured by" not in said
+    assert "measures reliability" not in said

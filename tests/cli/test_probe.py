@@ -93,7 +93,7 @@ def test_what_a_policy_cannot_show_is_said_with_the_reason(run: RunFolder) -> No
         (("reliability", "one", "--items", "mine.jsonl"),
          "--items must go with a model that knows of the world (policy.kind=hf), got mine.jsonl "
          "for tabular"),
-        (("drift", "one", "--step", "4"), "--step must be one whose checkpoint was kept"),
+        (("drift", "one", "--step", "4"), "--step must be a step whose checkpoint was kept"),
         (("drift", "one", "--format", "gif"), "--format: must be some of png, svg, pdf, got 'gif'"),
     ],
 )  # fmt: skip

@@ -99,7 +99,7 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], int, str]] = {
         lambda p: add(a_sweep(p, "0-a") / "thesis", "t.tex"), 2, "holds 'thesis', which",
     ),
     "a sweep with notes in a run": (
-        lambda p: add(a_sweep(p, "0-a") / "0-a", "notes.txt"), 2, "holds '0-a', which is no part",
+        lambda p: add(a_sweep(p, "0-a") / "0-a", "notes.txt"), 2, "holds '0-a', which is not part",
     ),
     "a folder of runs": (lambda p: made(p / "one"), 65, "neither a run nor a sweep"),
 }  # fmt: skip
@@ -125,7 +125,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (work / "link").symlink_to(away / "run")
     done = here("rm", "link", "--yes", cwd=work)
     assert done.returncode == 2
-    assert "a link is not removed" in done.stderr
+    assert "links and their targets are not removed" in done.stderr
     run = made(work / "one")
     (run / "conversations").symlink_to(away)
     (run / "train.log").symlink_to(away / "kept.txt")
@@ -145,7 +145,7 @@ def test_the_folder_one_is_in_is_refused(tmp_path: Path) -> None:
         cwd.mkdir(exist_ok=True)
         done = here("rm", word, "--yes", cwd=cwd)
         assert done.returncode == 2
-        assert "the folder that you are in" in done.stderr
+        assert "is the current folder" in done.stderr
 
 
 def test_a_run_that_was_copied_into_a_sweep_is_asked_about_by_its_name(tmp_path: Path) -> None:

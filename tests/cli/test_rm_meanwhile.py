@@ -179,7 +179,7 @@ def test_another_folder_that_has_come_to_its_place_is_left_alone(tmp_path: Path)
     checked = removal.check(made(tmp_path / "one"))
     (tmp_path / "one").rename(tmp_path / "moved")
     add(tmp_path / "one", "thesis.tex")
-    with pytest.raises(ConfigError, match="another folder has come to its place"):
+    with pytest.raises(ConfigError, match="was replaced by another folder"):
         removal.remove(checked)
     assert (tmp_path / "one/thesis.tex").read_text() == "keep me"
     assert names(tmp_path) == ["moved", "one"]

@@ -87,8 +87,8 @@ def test_without_a_critical_batch_the_reason_is_printed(
     ledger_run(tmp_path, 1, signal=(-0.01, 0.05), noise=(-0.15, 0.004))
     command.variance((tmp_path,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "none: signal and remedy are not sure to lower H" in printed
-    assert "without a critical batch" not in printed
+    assert "none: signal and remedy are not shown to lower H" in printed
+    assert "no critical batch" not in printed
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_run_with_a_damaged_row_is_left_out_by_name(
 
 
 def test_a_folder_without_a_run_that_counts_is_no_data(tmp_path: Path, sweep: Path) -> None:
-    with pytest.raises(DataError, match="needs a finished run that was evaluated"):
+    with pytest.raises(DataError, match="needs a finished run with evaluations"):
         command.variance((tmp_path,), "own", 0.05, as_json=False)
     with pytest.raises(DataError, match="not evaluated at hard"):
         command.variance((sweep,), "hard", 0.05, as_json=False)
@@ -169,5 +169,5 @@ def test_what_is_no_run_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError) as refused:
             command.variance((path,), "own", 0.05, as_json=False)
-        rule = "needs a finished run that was evaluated, found none"
+        rule = "needs a finished run with evaluations, found none"
         assert str(refused.value) == f"{path}: {rule}: {why}"

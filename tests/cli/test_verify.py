@@ -79,7 +79,7 @@ def test_what_is_wrong_stands_below_its_run_and_notes_that_are_alike_in_one_line
     assert lines[4] == (
         "  rows: metrics.jsonl: must hold a row for each step up to 3, as run.json says, got 2"
     )
-    assert lines[-2].startswith("2 runs: outcomes: outcomes.json: is not there, made by an older")
+    assert lines[-2].startswith("2 runs: outcomes: outcomes.json: is missing: lost, or the run")
     assert lines[-1] == f"2 of 3 runs undamaged{COUNTED}"
 
 

@@ -91,7 +91,7 @@ def test_the_extra_and_the_check_name_one_version_range() -> None:
     [("vllm_server", ""), ("vllm_colocate", "http://h:1"), ("auto", "http://h:1")],
 )
 def test_an_address_goes_with_a_server_alone(engine: str, url: str) -> None:
-    with pytest.raises(ConfigError, match=r"trainer.engine_url must say where .* listens"):
+    with pytest.raises(ConfigError, match=r"trainer.engine_url must be the address of the server"):
         TrainerConfig(engine=engine, engine_url=url)
 
 

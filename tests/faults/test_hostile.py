@@ -44,7 +44,7 @@ def test_a_link_in_the_place_of_what_a_run_writes_is_refused(tmp_path: Path, nam
     run, mine = make_run(tmp_path / "run", quick()), tmp_path / "mine"
     mine.mkdir() if "." not in name else mine.write_text("years of work")
     (run.path / name).symlink_to(mine)
-    with pytest.raises(DataError, match=rf"{name}: a run writes to files .* got a link to {mine}"):
+    with pytest.raises(DataError, match=rf"{name}: must not be a link, .* got a link to {mine}"):
         opened(run)
     assert list(mine.iterdir()) == [] if mine.is_dir() else mine.read_text() == "years of work"
 
@@ -249,7 +249,7 @@ def test_a_folder_for_locks_that_somebody_else_has_made_is_refused(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     (tmp_path / "theirs").mkdir()
     (tmp_path / f"harness-gpus-{os.getuid()}").symlink_to(tmp_path / "theirs")
-    with pytest.raises(DeviceError, match="must be a folder of your own"):
+    with pytest.raises(DeviceError, match="must be owned by you, but belongs"):
         gpu_lease.take(1)
     assert list((tmp_path / "theirs").iterdir()) == []
 

@@ -102,7 +102,7 @@ def test_a_lock_of_a_gpu_is_no_link(
         gpu_lease.take(1)
     assert victim.read_text() == VICTIM
     locks.chmod(0o777)
-    with pytest.raises(DeviceError, match="that nobody else may write to, got mode 777") as raised:
+    with pytest.raises(DeviceError, match="that is not writable by others, got mode 777") as raised:
         gpu_lease.take(1)
     record_property("seen", str(raised.value).rpartition("/")[2])
 

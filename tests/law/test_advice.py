@@ -68,7 +68,7 @@ def test_a_decided_run_asks_for_nothing(tmp_path: Path) -> None:
     decided = analyse([tmp_path])
     assert advice.what_would_decide(decided) == []
     moved = replace(decided, runs=(open_run("misfit"),))
-    assert advice.what_would_decide(moved)[-1].startswith("No number of rows takes a misfit away")
+    assert advice.what_would_decide(moved)[-1].startswith("More rows do not remove a misfit")
 
 
 def test_each_kind_of_advice_is_given_once(tmp_path: Path) -> None:

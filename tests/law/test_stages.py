@@ -142,7 +142,7 @@ def test_the_stages_are_said_in_words(tmp_path: Path) -> None:
     said = " ".join(explain.of_run(of(tmp_path, lawful_rows([300, 300, 300]))))
     assert "reward by stage of the users: steps 1 to 300 (easy 1.00): a = 0.3" in said
     assert "The stages may share one a (p = " in said
-    assert "the users changed while it trained: one law per stage" in said
+    assert "the users changed during training: one law per stage" in said
 
 
 @given(

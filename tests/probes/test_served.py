@@ -105,7 +105,7 @@ def test_a_served_user_has_no_bond_and_says_what_serves_them(
     goal, task, mean = (of(found, n).estimate.value for n in ("goal", "task", "alliance"))
     assert None not in (goal, task, mean)
     assert found.not_measured == (
-        "bond: a served user keeps no account of trust; alliance is the mean of goal and task",
+        "bond: a served user has no trust; alliance is the mean of goal and task",
     )
 
 
@@ -115,7 +115,7 @@ def test_the_listener_of_understanding_is_a_lower_mark(
     found = probed(trained[0], "understanding", tmp_path)
     own, lower = found.not_measured
     assert "policy.kind=tabular" in own
-    assert lower.endswith("so its numbers are a lower mark here")
+    assert lower.endswith("so its numbers are lower bounds here")
 
 
 def test_a_probe_that_has_no_answer_with_served_users_says_why(

@@ -107,7 +107,7 @@ REFUSED = {
     ),
     "an order of times": (
         ("direction: more", "direction: earlier"),
-        "direction must be less or more of variances, got 'earlier'",
+        "direction must be less or more for variances, got 'earlier'",
     ),
     "a spread of spreads": (
         ("margin: 0.0025", "margin: 0.0025\n    spread: true"),

@@ -116,7 +116,7 @@ def test_what_no_run_could_answer_is_refused_before_anything_is_made(
     [
         ("simulator=second", "{probe: alliance, quantity: bond, ",
          "quantity must be one of goal, task, alliance, got 'bond'; not measured: bond: a user of "
-         "simulator=second keeps no account of trust"),
+         "simulator=second has no trust"),
         ("simulator=served", "{probe: novelty, quantity: question, ",
          "simulator.kind must be one that answers in this process for novelty, since its groups"),
     ],

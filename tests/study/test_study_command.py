@@ -50,7 +50,7 @@ def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path: Path) -> 
     assert again.returncode == 0, again.stderr
     assert "mine: undecided" in again.stdout
     assert "; the seeds needed are not known" in again.stdout
-    assert "gain of reward on eval/medium/reward of hard is less" in again.stdout
+    assert "gain of reward on eval/medium/reward is less in hard" in again.stdout
     changed = "links.hard gains less.margin: 0.05 became 0.02"
     assert f"changed since the first runs were planned: {changed}" in again.stderr
     assert json.loads((root / "study" / "result.json").read_text())["changed"] == [changed]
@@ -123,7 +123,7 @@ WORDS = {
         ["hydra/launcher=nope"],
         "harness: command line: hydra/launcher must be one of basic, ",
     ),
-    "a sweep file": (["+sweeps=seeds"], "has its arms in its own file"),
+    "a sweep file": (["+sweeps=seeds"], "must be in its own file"),
 }
 
 
@@ -189,7 +189,10 @@ FILES = {
         "hard gains less.direction must be one of less, more, earlier, got 'fewer'\n",
     ),
     "a mistyped direction": (("direction: less", "direction: les"), "got 'les'; nearest: less\n"),
-    "earlier gain": (("direction: less", "direction: earlier"), "less or more, except of an onset"),
+    "earlier gain": (
+        ("direction: less", "direction: earlier"),
+        "less or more, except for an onset",
+    ),
     "a check on itself": (
         ("links:", f"checks:\n  c: {{{CHECK}, given: c}}\nlinks:"),
         "c.given must be an earlier check, got 'c'",
@@ -203,15 +206,24 @@ FILES = {
         "hard gains less.given must name a check, but the file has no checks, got 'l'",
     ),
     "a contrast's": (("quantity: gain", "quantity: fall"), "quantity must be one of gain, final"),
-    "net onset": (("gain, arm", "probe_onset, net_of_null: true, arm"), "must be false, except of"),
+    "net onset": (
+        ("gain, arm", "probe_onset, net_of_null: true, arm"),
+        "must be false, except for",
+    ),
     "no word": (("difficulty=hard", "hard"), "arms.hard: 'hard' cannot be read"),
-    "an arm of several": (("difficulty=hard", "'difficulty=hard,easy'"), "an arm is one point"),
+    "an arm of several": (
+        ("difficulty=hard", "'difficulty=hard,easy'"),
+        "an arm must have one value",
+    ),
     "a wrong arm": (("difficulty=hard", "difficulty=hrd"), "arms.hard: difficulty must be one of"),
     "no arms": (("arms:", "arms: 3 #"), "cannot be read as YAML"),
     "nothing decides": (("links:", "deciding: []\nlinks:"), "deciding must name at least one"),
     "no such link": (("links:", "deciding: [no]\nlinks:"), "deciding must be one of hard gains"),
     "best of none": (("links:", "best: {top: [easy]}\nlinks:"), "best.top must be one of medium"),
-    "best is an arm": (("links:", "best: {hard: [hard]}\nlinks:"), "must be an arm's and new"),
+    "best is an arm": (
+        ("links:", "best: {hard: [hard]}\nlinks:"),
+        "must be valid for an arm and not used",
+    ),
     "no truth": (("links:", "null_controls: 3\nlinks:"), "must be true, false or a list of arms"),
     "a null control of no arm": (
         ("links:", "null_controls: [hrd]\nlinks:"),

@@ -212,7 +212,7 @@ def test_a_best_of_more_arms_than_the_other_side_has_is_named(
         written(tmp_path, text)
         found = list(arms.doubts(planned("trainer.steps=16", "trainer.eval_every=1")))
         assert [sentence[: len("best: hard gains less: must choose")] for sentence in found] == said
-        assert all("on either side, got 2 and 1; where all arms are alike" in f for f in found)
+        assert all("on either side, got 2 and 1; if all arms are equal" in f for f in found)
 
 
 def test_the_links_that_decide_are_told_of_only_where_they_are_named() -> None:

@@ -116,7 +116,11 @@ ERRORS = {
     "empty": (b"", "empty_input", "must hold one JSON object a line, is empty"),
     "blank": (b"\n \n", "empty_input", "must hold one JSON object a line, is empty"),
     "garbage": (b"\x89PNG\n\x00\x01\n", "unreadable", ":1: must hold one JSON object a line"),
-    "UTF-16": ("\n".join(GOOD).encode("utf-16"), "unreadable", "must be UTF-8, begins as UTF-16"),
+    "UTF-16": (
+        "\n".join(GOOD).encode("utf-16"),
+        "unreadable",
+        "must be UTF-8, but begins as UTF-16",
+    ),
     "UTF-32": ("\n".join(GOOD).encode("utf-32-le"), "unreadable", "but none of 40 lines is valid"),
     "no entropy": (
         b'{"step": 1, "reward": 0.5, "loss": 2}\n',

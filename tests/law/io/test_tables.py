@@ -85,7 +85,7 @@ def test_files_that_are_compressed_or_in_wide_characters_are_named_as_such(tmp_p
     packed, wide = tmp_path / "log.csv.gz", tmp_path / "wide.csv"
     packed.write_bytes(gzip.compress(text.encode()))
     wide.write_text(text, encoding="utf-16")
-    rule = "must not be compressed, is: gunzip it first"
+    rule = "must not be compressed, but is: decompress it with gunzip first"
     assert fitted(packed).error == ReadProblem("unreadable", f"{packed}: {rule}")
     rule = "must be UTF-8, but begins as UTF-16 or UTF-32: write it as UTF-8"
     assert fitted(wide).error == ReadProblem("unreadable", f"{wide}: {rule}")
@@ -147,7 +147,7 @@ def test_a_parquet_file_cut_short_cannot_be_read(tmp_path: Path) -> None:
     result = fitted(tmp_path / "torn.parquet")
     assert result.error is not None
     assert result.error.kind == "unreadable"
-    assert "must be a whole Parquet file" in result.error.message
+    assert "must be a complete Parquet file" in result.error.message
 
 
 def test_a_parquet_column_of_text_or_nothing_is_counted(tmp_path: Path) -> None:

@@ -247,7 +247,7 @@ def _kind(kind: Any) -> str:
     if kind in names:
         return names[kind]
     if typing.get_origin(kind) is dict:
-        return "a mapping of its keys to values"
+        return "a mapping of keys to values"
     if typing.get_origin(kind) is list:
         return "a list of names, as in [a,b]"
     choices = [_kind(part) for part in typing.get_args(kind) if part is not type(None)]

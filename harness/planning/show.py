@@ -149,9 +149,9 @@ def _not_in_it(answer: Answer, planned: Planned, out: Path | None) -> Iterator[s
     """Yield lines on what the plan does not contain, with reasons."""
     if answer.null_controls is not None:
         yield (
-            "no null controls: the plain difference does not need them. "
-            f"{answer.null_controls} shows how much of each level's fall of H is noise, and "
-            f"doubles the cost (by {_hours(planned.design.hours)})"
+            "no null controls: the plain difference does not need them. To see how much of each "
+            f"level's fall of H is noise, add {answer.null_controls}; this doubles the cost (by "
+            f"{_hours(planned.design.hours)})"
         )
     if out is not None and answer.study is None:
         yield f"no {study_file.FILE} is written, since a contrast decides: the command is the plan"

@@ -16,8 +16,8 @@ def why(task: Task) -> tuple[str | None, bool]:
         return too_few, lengths.rarest(task) is None
     if pilot.seeds < random_effects.FEWEST_SEEDS:
         return (
-            f"the pilot has a level with {pilot.seeds} seeds, at least "
-            f"{random_effects.FEWEST_SEEDS} are needed to know how much seeds differ"
+            f"a level of the pilot has fewer than {random_effects.FEWEST_SEEDS} seeds, so how much "
+            "seeds differ is not known"
         ), False
     if task.effect.is_contrast and quantity not in pilot.tested:
         reason = pilot.why_not.get(quantity, "too few runs have a value")

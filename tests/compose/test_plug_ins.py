@@ -95,7 +95,7 @@ def test_its_keys_are_refused_by_name_when_a_sweep_is_planned() -> None:
         (
             ("reward=terminal", "reward.options.by=1"),
             "reward.options: has no effect with reward.mode=terminal; it belongs to a reward.mode "
-            "of a plug-in, got {'by': 1}",
+            "from a plug-in, got {'by': 1}",
         ),
         (("reward=mine", "reward.mix=0.5"), "reward.mix: has no effect with reward.mode=mine"),
         (

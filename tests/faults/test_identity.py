@@ -100,7 +100,7 @@ def test_a_changed_row_past_the_checkpoint_is_computed_again(
     done = resumed(killed)
     record_property("seen", f"exit {done.returncode}: {done.stderr.splitlines()[0]}")
     assert done.returncode == 0, done.stderr
-    assert f"{killed.metrics}:3: row 3 must match its checksum, and does not" in done.stderr
+    assert f"{killed.metrics}:3: row 3 must match its checksum, but does not" in done.stderr
     assert "it and later rows were moved to metrics.superseded.jsonl" in done.stderr
     assert killed.metrics.read_bytes() == whole
     aside = (killed.path / "metrics.superseded.jsonl").read_bytes()
@@ -118,7 +118,7 @@ def test_a_changed_row_of_a_done_run_is_found(tmp_path: Path, record_property: S
     code, _, err = go_on(run)
     record_property("seen", f"exit {code}: {err.splitlines()[-1]}")
     assert code == 65
-    assert f"{run.metrics}:2: row 2 must match its checksum, and does not" in err
+    assert f"{run.metrics}:2: row 2 must match its checksum, but does not" in err
     assert here("verify", "run", cwd=tmp_path).returncode == 65
 
 
@@ -152,8 +152,8 @@ def test_a_checkpoint_of_another_seed_is_refused(
     assert done.returncode == 65
     assert last == (
         f"harness: {theirs}/manifest.json: a checkpoint must be of the run that it lies in, got "
-        "one of seed 2 where the run has 1; move step-00010 away to go on from what is the run's "
-        "own"
+        "one of seed 2 instead of the run's 1; move step-00010 away to go on from what is the "
+        "run's own"
     )
     run.metrics.write_bytes(before)
     theirs.rename(tmp_path / "away")

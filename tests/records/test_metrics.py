@@ -173,7 +173,7 @@ def test_rows_of_an_older_version_are_compared_without_regard_to_checksums(tmp_p
         ),
         (b'{"step": 1, "reward": 1e999}\n', "a JSON object of numbers and nulls"),
         (b'{"step": 1, "reward": 0.1\n', "a JSON object of numbers and nulls"),
-        (b'{"step": 1, "crc32": "1c291ca3"} \n', "must match its checksum, and does not"),
+        (b'{"step": 1, "crc32": "1c291ca3"} \n', "must match its checksum, but does not"),
     ],
 )
 def test_a_first_row_that_no_version_wrote_is_damage(

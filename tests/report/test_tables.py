@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from harness.law.group_results import Analysis, GroupResult, Pooled
+from harness.law.io.importers import json_lines
 from harness.law.result_parts import Skipped
 from harness.law.results import Identified, Onset
 from harness.report.tables.summary import print_analysis
@@ -40,7 +41,7 @@ onset: step at which H collapses; verdict: whether R follows exp(H)
 R: reward in column reward
 validity of users not recorded in 3 runs
 1 run could not be read:
-  runs/3/metrics.jsonl: must hold one JSON object a line, is empty (empty_input)
+  runs/3/metrics.jsonl: must hold one JSON object a line, but is empty (empty_input)
 3 rows left out:
   1-easy-seed2: 2 nan, 1 torn last line
 1 path skipped:
@@ -77,7 +78,7 @@ def study() -> Analysis:
             fallen,
             made.fitted("runs/2-hard-seed1", "hard", a=0.02, ceiling=0.4, identified=False),
         ],
-        [made.unread("runs/3", "runs/3/metrics.jsonl: must hold one JSON object a line, is empty")],
+        [made.unread("runs/3", f"runs/3/metrics.jsonl: {json_lines.RULE}, but is empty")],
         [GroupResult({"difficulty": "easy"}, easy, slope, ceiling, onset, gain)],
         [Skipped("runs/4", "repeat")],
     )  # fmt: skip

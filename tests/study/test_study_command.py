@@ -181,7 +181,7 @@ FILES = {
     "unknown quantity": (("quantity: gain", "quantity: gian"), "nearest: gain"),
     "unknown arm": (("against: medium", "against: easy"), "against must be one of medium, hard"),
     "the same arm": (("against: medium", "against: hard"), "must be another arm than hard"),
-    "no margin": ((", margin: 0.05", ""), "margin must be there"),
+    "no margin": ((", margin: 0.05", ""), "margin is required"),
     "margin 0": (("margin: 0.05", "margin: 0"), "margin must be a finite number above 0, got 0"),
     "margin text": (("margin: 0.05", "margin: x"), "margin must be a number, got 'x'"),
     "a direction of another word": (

@@ -113,8 +113,8 @@ def test_few_evaluations_leave_the_training_reward_in_front(tmp_path: Path) -> N
 
 
 ERRORS = {
-    "empty": (b"", "empty_input", "must hold one JSON object a line, is empty"),
-    "blank": (b"\n \n", "empty_input", "must hold one JSON object a line, is empty"),
+    "empty": (b"", "empty_input", "must hold one JSON object a line, but is empty"),
+    "blank": (b"\n \n", "empty_input", "must hold one JSON object a line, but is empty"),
     "garbage": (b"\x89PNG\n\x00\x01\n", "unreadable", ":1: must hold one JSON object a line"),
     "UTF-16": (
         "\n".join(GOOD).encode("utf-16"),
@@ -155,7 +155,7 @@ def test_what_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
     for result in analyse([tmp_path / "folder", tmp_path / "pipe"]).runs:
         assert result.error is not None
         assert result.error.kind == "unreadable"
-        assert "must be a regular file, and is not" in result.error.message
+        assert "must be a regular file, but is not" in result.error.message
 
 
 def test_a_column_by_name(tmp_path: Path) -> None:

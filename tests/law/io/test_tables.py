@@ -43,7 +43,7 @@ def test_a_csv_whose_column_is_there_twice_is_refused_where_the_column_is_read(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "log.csv"
-    rule = "a column to read must occur once, got 2 called 'reward'"
+    rule = "a column to read must occur once, got 2 with the name 'reward'"
     result = of_text(path, "\n".join(lines("step,entropy,reward,reward")))
     assert result.error == ReadProblem("unreadable", f"{path}:1: {rule}")
     unread = [f"{line},1" for line in lines("step,entropy,reward,x")]
@@ -60,7 +60,7 @@ def test_a_parquet_file_whose_column_is_there_twice_is_a_row_beside_good_ones(
     parquet.write_table(pa.table(columns, names=["step", "entropy", "reward", "reward"]), twice)
     whole, refused = analyse([good, twice]).runs
     assert whole.n_valid == len(ROWS)
-    rule = "a column to read must occur once, got 2 called 'reward'"
+    rule = "a column to read must occur once, got 2 with the name 'reward'"
     assert refused.error == ReadProblem("unreadable", f"{twice}: {rule}")
     parquet.write_table(pa.table(columns, names=["step", "entropy", "reward", "x"]), twice)
     assert fitted(twice).n_valid == len(ROWS)

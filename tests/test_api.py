@@ -77,7 +77,7 @@ def test_the_table_has_a_row_for_a_run_without_metrics(root: Path, tmp_path: Pat
     problems = loaded.table()["problem"].tolist()
     assert pd.isna(problems[0])
     assert problems[1].startswith(f"{tmp_path}/empty.jsonl: ")
-    assert problems[1].endswith(", is empty")
+    assert problems[1].endswith(", but is empty")
     assert loaded.metrics()["run"].unique().tolist() == [str(log)]
     assert loaded.metrics()["step"].tolist() == list(range(1, 31))
 

@@ -66,7 +66,7 @@ def test_a_log_in_its_format_is_fitted_and_its_figure_drawn(site: Path, tmp_path
     good, bad = json.loads(done.stdout)["runs"]
     assert good["n_valid"] == 40
     assert bad["error"]["message"] == (
-        "b.pipes:1: must hold lines `epoch N | H NUMBER | R NUMBER`, and none of 1 lines is one"
+        "b.pipes:1: must hold lines `epoch N | H NUMBER | R NUMBER`, but none of 1 lines is valid"
     )
     run, reward = (tmp_path / "law" / "last_rewards.csv").read_text().splitlines()[1].split(",")
     assert run == "a.pipes"
@@ -82,7 +82,7 @@ def test_without_it_its_runs_are_read_and_not_resumed(site: Path, tmp_path: Path
     done = here("resume", "run", cwd=tmp_path)
     assert done.returncode == 2
     assert "simulator.kind must be one of scripted, second, served, got 'asked_for'" in done.stderr
-    lacking = "planned with harness-example 0.1.0, not installed here"
+    lacking = "planned with harness-example 0.1.0, which is not installed here"
     assert done.stderr.endswith(f"; {lacking}\n")
     done = here("verify", "run", cwd=tmp_path)
     assert done.returncode == 0

@@ -103,7 +103,7 @@ def hearing(
     _refuse_format(words, "--esconv")
     for word in overrides:
         if not word.lstrip("+").startswith(READER):
-            rule = f"hearing is the same at every level, so only {READER}* goes with --esconv"
+            rule = f"recognition is the same at every level, so only {READER}* may be given with it"
             raise ConfigError(f"--esconv: {rule}, got {word}")
     reader = factory.reader_of(planner.point(overrides).config.simulator)
     out = options.results_folder(named_out, OUT)
@@ -117,7 +117,7 @@ def hearing(
 
 def _refuse_format(words: Sequence[str], what: str) -> None:
     if words:
-        raise ConfigError(f"--format: {what} draws no picture, got {','.join(words)}")
+        raise ConfigError(f"--format: {what} has no picture, got {','.join(words)}")
 
 
 def _tell_cost(reader: SentenceReader) -> None:
@@ -148,7 +148,7 @@ def _refuse_another(out: Path, knobs: Mapping[str, Any], reader: str) -> None:
         or {card.get("reader", LEXICAL.name) for card in there.get("levels", {}).values()}
         - {reader}
     ):
-        rule = "holds a calibration of other levels, knobs or readers, which would be lost"
+        rule = "has a calibration of other levels, settings or readers, which would be overwritten"
         raise ConfigError(f"--out: {str(out)!r} {rule}; name another folder")
 
 

@@ -26,18 +26,18 @@ NEVER_WRAPPED = 100_000
 PART = {
     "worth": "worth to this user",
     "pick_up": "takes up what they told",
-    "confusion": "speaks of what they never said",
-    "repetition": "said before, or their own words",
+    "confusion": "mentions what they never said",
+    "repetition": "repeats earlier words or their own",
     "fatigue": "the same kind of reply again",
     "form": "too short, too long or too much at once",
     "hurt": "hurts",
     "puzzled": "makes no sense to them",
-    "test": "they put you to the test",
-    "mood": "who they are, and how they are by now",
+    "test": "they test you",
+    "mood": "who they are, and their present state",
     "target_fit": "does it fit what they came for",
     "reason": "in their words",
     "fault": "no answer",
-    "puzzle": "no language to them",
+    "puzzle": "not language to them",
     "rule": "by the rule",
 }
 """The appraisal by part; a part that is not here is named by its key."""
@@ -54,7 +54,7 @@ class HiddenTraits:
     intention: str | None
     temperament: str | None
     path: str | None
-    """How they put the supporter to the test, of difficulty.paths."""
+    """How they test the supporter, of difficulty.paths."""
     trust: int | None
 
 

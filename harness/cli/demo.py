@@ -46,7 +46,7 @@ def demo(
         safe_text.say(f"{len(planned.runs)} runs in {root}: about a minute on two cores")
     ledger, code = sweeps.execute(root)
     if code == StoppedError.exit_code:
-        safe_text.say("stopped; repeat the command to continue")
+        safe_text.say("demo stopped; repeat the command to continue")
         return code
     analysed = analysis.analyse([root])
     shown = outcome.judge_runs(constructions, ledger, analysed)

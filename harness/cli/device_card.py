@@ -74,7 +74,7 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
     config = planner.point(list(overrides)).config
     if config.policy.kind == "tabular":
         raise ConfigError(
-            "policy: must be a language model for --gpu, got tabular, which computes on no device; "
+            "policy: must be a language model for --gpu, got tabular, which uses no device; "
             "add policy=tiny or policy=qwen3_0_6b"
         )
     has_gpu = bool(gpu_lease.gpus())
@@ -107,7 +107,7 @@ def _of_one_rank(config: RunConfig, has_gpu: bool) -> RunConfig:
     """
     if config.trainer.shard != "none":
         raise ConfigError(
-            "trainer.shard: must be none for --gpu, which tries a policy on one GPU, got "
+            "trainer.shard: must be none for --gpu, which tests a policy on one GPU, got "
             f"{config.trainer.shard}"
         )
     share, one = config.conversations_of_a_rank, config.on_ranks(1)

@@ -153,19 +153,21 @@ def _gpus() -> CheckResult:
     names = gpu_lease.gpu_names()
     if not names:
         return CheckResult(
-            "gpus", NOTE, "none: nvidia-smi lists none; policy=tabular and tiny need none"
+            "gpus", NOTE, "none listed by nvidia-smi; policy=tabular and policy=tiny need none"
         )
     return CheckResult("gpus", OK, "; ".join(names))
 
 
 def _folders() -> Iterator[CheckResult]:
-    another = "run harness in a folder you may write to"
+    another = "run harness in a folder that you can write to"
     try:
         yield _writable("runs folder", sweep_place.runs_folder().resolve(), another)
     except FolderError as error:
         yield CheckResult("runs folder", PROBLEM, str(error))
     try:
-        yield _writable("temporary folder", user_folders.temporary(), "set TMPDIR to another")
+        yield _writable(
+            "temporary folder", user_folders.temporary(), "set TMPDIR to another folder"
+        )
     except StorageError as error:
         yield CheckResult("temporary folder", PROBLEM, str(error))
 
@@ -197,7 +199,7 @@ def _embedded() -> Iterator[CheckResult]:
 
 def _plug_ins() -> Iterator[CheckResult]:
     """List what other packages add, after a process of its own has imported each."""
-    mend = "mend or uninstall the package"
+    mend = "repair or uninstall the package"
     try:
         added = [(kind, name) for kind in extensions.KINDS for name in extensions.names(kind)]
         conf = [str(folder) for folder in extensions.conf_folders()]

@@ -113,11 +113,11 @@ def _usage_error(error: Any) -> int:
     return ConfigError.exit_code
 
 
-A_NEW_FOLDER = "the folder of a sweep is named by --dir, or by --name below runs/"
-NO_OPTION = "the folder is named without an option, as in `harness {} PATH`"
+A_NEW_FOLDER = "name the folder of a sweep by --dir, or by --name below runs/"
+NO_OPTION = "name the folder without an option, as in `harness {} PATH`"
 INSTEAD = {
     ("sweep", "--out"): A_NEW_FOLDER,
-    ("fit-entropy-law", "--dir"): "results go to the folder of --out PATH",
+    ("fit-entropy-law", "--dir"): "name the folder of the results by --out PATH",
     **{(name, "--dir"): NO_OPTION.format(name) for name in ("resume", "status", "verify")},
 }
 """Command and an option that it has not -> what does what is meant."""

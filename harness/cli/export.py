@@ -41,10 +41,10 @@ def export(opts: ExportOptions) -> None:
 
 def _next(found: Source, opts: ExportOptions) -> str:
     if not found.is_adapted or opts.merge:
-        return "whole weights: AutoModelForCausalLM.from_pretrained loads them; see its README.md"
+        return "full weights: load them with AutoModelForCausalLM.from_pretrained; see README.md"
     base = base_model.of(found.config.policy)
-    needs = f"adapters: they need {base.described}"
-    return f"{needs}; --merge writes whole weights" if base.name_to_load is None else needs
+    needs = f"adapters, which need {base.described}"
+    return f"{needs}; --merge writes full weights" if base.name_to_load is None else needs
 
 
 def _line(text: str) -> str:

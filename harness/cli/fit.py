@@ -172,7 +172,7 @@ def _refuse_run(out: Path) -> None:
     results and skip it.
     """
     if (out / "run.json").exists() or (out / "metrics.jsonl").exists():
-        rule = "must be a folder of its own, since later fits set a run aside that holds results"
+        rule = "must not be the folder of a run, since later fits would skip the run"
         raise ConfigError(f"--out: {rule}; got the run {str(out)!r}")
 
 

@@ -37,12 +37,11 @@ def list_(path: Path, *, as_json: bool) -> None:
         exit_codes.print_json({"schema": SCHEMA, "entries": [to_json(one) for one in entries]})
         return
     if not entries:
-        safe_text.say(f"no run and no sweep at or below {path}; `harness sweep` makes one")
+        safe_text.say(f"no run and no sweep at or below {path}; `harness sweep` starts a sweep")
     for trash in _interrupted_removals(path, entries):
         gone = safe_text.escape(str(trash.parent / removal.original_name(trash)))
         safe_text.say(
-            f"the removal of {gone} was begun and not finished; `harness rm "
-            f"{shlex.quote(gone)}` finishes it"
+            f"the removal of {gone} is incomplete; `harness rm {shlex.quote(gone)}` finishes it"
         )
     with exit_codes.tolerate_closed_stdout():
         for line in lines(entries, terminal.width(sys.stdout), terminal.is_coloured(sys.stdout)):

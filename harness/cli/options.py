@@ -121,7 +121,7 @@ def results_folder(named: Path | None, default: Path) -> Path:
     StorageError if it cannot be created or written to.
     """
     if named is None and default.is_symlink():
-        rule = "results are not written through a link that nobody named"
+        rule = "must not be a link unless it is named with --out"
         to = default.readlink()
         raise ConfigError(f"{default}: {rule}, got one to {to}; name a folder with --out")
     out = named or default

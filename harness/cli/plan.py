@@ -49,7 +49,7 @@ def plan(opts: PlanOptions) -> None:
         raise ConfigError(f"--power: {rule}, got {opts.power:g}")
     pictures = formats.pictures(opts.formats)
     if opts.formats and opts.out is None:
-        rule = "needs --out, since without a folder no picture is written"
+        rule = "needs --out, since pictures are written only to a folder"
         raise ConfigError(f"--format: {rule}, got {','.join(opts.formats)}")
     out = options.results_folder(opts.out, opts.out) if opts.out else None
     effect = task.parse_effect(opts.effect)

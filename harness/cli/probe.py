@@ -50,7 +50,7 @@ def probe(opts: ProbeOptions) -> int:
     question = _request(opts)
     pictures = formats.pictures(opts.formats)
     if opts.along and opts.step is not None:
-        raise ConfigError(f"--along asks every step, so it goes without --step, got {opts.step}")
+        raise ConfigError(f"--along asks every step, so --step cannot be given, got {opts.step}")
     if not policy_file.is_model(opts.run):
         one_run.refuse_another(opts.run, f"probe {opts.name}", takes_step=True)
     _refuse_against(opts)
@@ -104,7 +104,7 @@ def _refuse_options_of_others(named: Probe, opts: ProbeOptions) -> None:
     meets = "items" if named.battery is not None else "users"
     for option, value in (of_users if named.battery is not None else of_items).items():
         if value is not None:
-            rule = f"must go with another probe, since {named.name} meets {meets}"
+            rule = f"must be given with another probe, since {named.name} uses {meets}"
             raise ConfigError(f"{option} {rule}, got {value}")
 
 

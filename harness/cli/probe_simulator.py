@@ -19,10 +19,10 @@ from harness.trust import permission
 from harness.utils import safe_text
 from harness.utils.safe_text import escape
 
-BOUND = "bound by the schema: the endpoint enforces it while the model writes"
+BOUND = "the endpoint enforces the JSON schema during generation"
 UNBOUND = (
-    "not bound by the schema: answers are checked, and requested again if invalid; "
-    "expect faults of the types malformed and out_of_range"
+    "the endpoint does not enforce the JSON schema: answers are checked, and requested again if "
+    "invalid; expect faults of the types malformed and out_of_range"
 )
 
 

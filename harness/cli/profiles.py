@@ -95,7 +95,7 @@ def summary(users_read: Sequence[Profile], where: str) -> Iterator[str]:
         yield f"  {name}s: {', '.join(s for s in shown if not s.endswith(' 0'))}"
     yield f"  {users.overlap_line(users_read)}"
     if users.overlap(users_read):
-        yield f"  a run does not accept this: {users.ADVICE}"
+        yield f"  not accepted by a run: {users.ADVICE}"
 
 
 def _format_counts(users_read: Sequence[Profile]) -> str:

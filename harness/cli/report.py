@@ -89,9 +89,9 @@ def _file(opts: ReportOptions) -> Path:
     if out.suffix.lower() not in ENDINGS:
         raise ConfigError(f"--out: must name a file that ends in .html, got {str(out)!r}")
     if is_folder(out):
-        raise ConfigError(f"--out: must name a file, and {str(out)!r} is a folder")
+        raise ConfigError(f"--out: must name a file, got the folder {str(out)!r}")
     if opts.out is None and out.is_symlink():
-        rule = "a report takes the place of no link that nobody named"
+        rule = "must not be a link unless it is named with --out"
         raise ConfigError(f"{out}: {rule}, got one to {out.readlink()}; name a file with --out")
     _refuse_other_file(out)
     return out

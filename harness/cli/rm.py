@@ -44,10 +44,10 @@ def _unnamed_runs(one: Removable, named: Sequence[Path]) -> list[str]:
 def _refuse_unnamed(unnamed: Mapping[Removable, Sequence[str]]) -> None:
     for one, names in unnamed.items():
         if names:
-            rule = f"also holds {', '.join(names)}, not of this sweep"
+            rule = f"also has {', '.join(names)}, not part of this sweep"
             words = [str(one.path), *(str(one.path / name) for name in names)]
             command = f"harness rm {shlex.join(words)} --yes"
-            advice = f"move them away, or name them too: `{command}`"
+            advice = f"move them, or name them too: `{command}`"
             raise ConfigError(f"{one.path}: {rule}; nothing was removed; {advice}")
 
 
@@ -56,7 +56,7 @@ def _confirm(
 ) -> bool:
     """Show what would be removed and ask; ask for each run of another sweep by its name."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        rule = "must be given where nobody can be asked, as in a script"
+        rule = "must be given if there is no terminal to confirm on, as in a script"
         raise ConfigError(f"--yes: {rule}; nothing was removed")
     for one in wanted:
         print(_line(_describe(one)))
@@ -64,11 +64,11 @@ def _confirm(
             run = overview.of_run(one.path / name)
             print(_line(f"  {name}: not of this sweep; {_describe_run(run)}, {status_of(run)}"))
     for trash in begun:
-        print(_line(f"{trash}: its removal was begun"))
+        print(_line(f"{trash}: its removal is incomplete"))
     size = terminal.format_size(sum(one.size_bytes for one in wanted))
     count = len(wanted) + len(begun)
     which = "this folder" if count == 1 else f"these {count} folders"
-    return _is_yes(f"Remove {which}, {size}, for good?") and all(
+    return _is_yes(f"Remove {which}, {size}, permanently?") and all(
         _is_yes(f"Remove {name} too, which is not of the sweep in {one.path}?")
         for one, names in unnamed.items()
         for name in names

@@ -60,7 +60,7 @@ def _refuse_outer_folder(folder: Path, command: str) -> None:
         more = f", and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
         names = ", ".join(path.name for path in inside[-MOST_NAMED:])
         raise DataError(
-            f"{folder}: no run.json and no {sweep_file.FILE} here, but inside: {names}{more}; "
+            f"{folder}: has no run.json and no {sweep_file.FILE}, but contains {names}{more}; "
             f"for the last one, `harness {command} {inside[-1]}`"
         )
 
@@ -95,11 +95,15 @@ def closing_lines(sweep: Sweep, code: int) -> Iterator[str]:
 
 
 def failures(sweep: Sweep) -> Iterator[str]:
-    """Yield a line for each run that is not done, with the reason."""
+    """Yield a line with the reason for each run that ended before it was done, then the number of
+    runs that were not started.
+    """
     for row in sweep.runs:
-        if row.status != "done":
+        if row.status not in ("done", "planned"):
             reason = (row.reason or "").removeprefix(f"{row.dir}: ")
             yield f"{row.name}: {row.status}{f', {reason}' if reason else ''}"
+    if planned := sum(row.status == "planned" for row in sweep.runs):
+        yield f"{planned} run{'s' * (planned != 1)} not started"
 
 
 def status_lines(path: Path) -> Iterator[str]:

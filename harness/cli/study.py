@@ -26,7 +26,7 @@ from harness.records.study_file import Link, StudyRecord, StudyStatement
 from harness.records.sweep_file import Sweep
 from harness.report import formats, write
 from harness.report.tables import study as study_table
-from harness.report.text import link_words
+from harness.report.text import link_words, wording
 from harness.study import answers, arms, cost, file, folder, looks, probe_cost
 from harness.study.arms import PlannedStudy
 from harness.utils import safe_text, terminal
@@ -94,7 +94,9 @@ def study(opts: StudyOptions) -> int:
     if code != StoppedError.exit_code:
         code = _ask(planned, root, record, ledger, sends) or code
     if code == StoppedError.exit_code:
-        safe_text.say("stopped; repeat the command to continue")
+        for line in status.failures(ledger):
+            safe_text.say(line)
+        safe_text.say(f"study stopped: {_done(ledger)} in {root}; repeat the command to continue")
         return code
     judged = judge(planned, root, record, ledger)
     looks.record_look(root, record, judged)
@@ -118,7 +120,7 @@ def _print_names(as_json: bool) -> None:
         for name, question in asked.items():
             line = safe_text.escape(f"{name:{longest}}  {question}")
             print(terminal.wrap(line, terminal.width(sys.stdout), " " * (longest + 2)))
-        print("`harness study NAME --dry-run` shows the runs of one and what they cost")
+        print("`harness study NAME --dry-run` shows the runs of a study and their cost")
 
 
 def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) -> OtherStudy | None:
@@ -126,7 +128,7 @@ def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) ->
     if beside is None:
         return None
     if beside.resolve() in (root, root / RESULTS):
-        rule = "must be another folder than that of the study's own runs"
+        rule = "must not be the folder of the study's own runs"
         raise ConfigError(f"--beside {rule}, got {str(beside)!r}")
     return other_study.read(beside, name, links)
 
@@ -147,7 +149,8 @@ def judge(planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep)
     """Judge the links by the finished runs. This look is not recorded."""
     members = analysis.load_members(study_arms.finished_folders(ledger))
     compared = study_arms.assign_runs(
-        record, planned.stated, members, study_arms.diverged_runs(ledger)
+        *(record, planned.stated, members, study_arms.diverged_runs(ledger)),
+        not_started=study_arms.not_started(ledger),
     )
     return study_outcome.judge_study(
         planned.name, planned.stated, str(root), compared, record.changed, record.looks
@@ -174,7 +177,15 @@ def _tell(judged: StudyOutcome, ledger: Sweep, as_json: bool) -> None:
             study_table.print_study(judged, Console())
     for line in status.failures(ledger):
         safe_text.say(line)
+    if any(row.status != "done" for row in ledger.runs):
+        safe_text.say(f"{_done(ledger)} in {judged.dir}; repeat the command to run the others")
     safe_text.say(f"results in {Path(judged.dir) / RESULTS}")
+
+
+def _done(ledger: Sweep) -> str:
+    """Return `2 of 6 runs done`."""
+    done = sum(row.status == "done" for row in ledger.runs)
+    return f"{done} of {wording.plural(len(ledger.runs), 'run')} done"
 
 
 def _show(

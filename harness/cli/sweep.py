@@ -92,7 +92,7 @@ def _of_defaults(configs: Sequence[RunConfig]) -> str:
     what = f"difficulty={one.difficulty.name} policy={one.policy.name} seed={one.seed}"
     runs = f"one run of the defaults, {what}" if len(configs) == 1 else "the runs of conf/"
     costs = cost.sentence(list(configs))
-    return f"no KEY=VALUE was given, so this is {runs}; {costs}; `harness sweep --help` says more"
+    return f"no KEY=VALUE was given, so this is {runs}; {costs}; see `harness sweep --help`"
 
 
 def _expected_duration(configs: Sequence[RunConfig], is_local: bool) -> str:

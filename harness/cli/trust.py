@@ -31,13 +31,11 @@ def trust(host: str | None, variable: str | None, *, remove: bool) -> None:
         raise ConfigError(f"HOST {rule}, got {len(host)} characters that do not")
     if remove:
         confirmed.remove(grant)
-        rule = f"${variable} is no longer sent to {host} unless the command line says so"
+        rule = f"${variable} is not sent to {host} any more unless the command line names it"
         safe_text.say(f"{rule}: {confirmed.file()}")
         return
     confirmed.add(grant)
-    safe_text.say(
-        f"${variable} may be sent to {host}, also where a file names it: {confirmed.file()}"
-    )
+    safe_text.say(f"${variable} may be sent to {host}, even if a file names it: {confirmed.file()}")
 
 
 def _list() -> None:

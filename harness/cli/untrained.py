@@ -44,5 +44,5 @@ def refuse_others(typed: Sequence[str], command: str, taken: Sequence[str]) -> N
     for word in words:
         if re.split(r"[./]", word.key)[0] in others and word.key not in taken:
             *most, last = taken
-            rule = f"{command} trains nothing, so only {', '.join(most)} and {last} change it"
+            rule = f"{command} trains nothing, so only {', '.join(most)} and {last} have an effect"
             raise ConfigError(f"{word.key}: {rule}, got {without_secret(word.text)}")

@@ -32,7 +32,7 @@ def variance(paths: tuple[Path, ...], level: str, half_width: float, *, as_json:
     if not result.arms:
         reasons = "; ".join(sorted({skipped.reason for skipped in result.skipped}))
         where, why = ", ".join(map(str, paths)), f"none: {reasons}" if reasons else "none"
-        raise DataError(f"{where}: needs a finished run that was evaluated, found {why}")
+        raise DataError(f"{where}: needs a finished run with evaluations, found {why}")
     with exit_codes.tolerate_closed_stdout():
         if as_json:
             print(json.dumps(to_json(result), indent=1, allow_nan=False))

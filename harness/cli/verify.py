@@ -118,7 +118,7 @@ def _not_listed(missed: Sequence[OSError]) -> Iterator[RunVerification]:
     for error in missed:
         name = str(error.filename)
         if os.path.isdir(name):  # noqa: PTH112 - of a path that may be no folder at all
-            rule = f"{name}: must be a folder that can be listed, and is not: {error.strerror}"
+            rule = f"{name}: must be a folder that can be listed, but is not: {error.strerror}"
             yield RunVerification(name, None, (IntegrityFinding("folder", DAMAGED, rule),))
 
 
@@ -131,7 +131,7 @@ def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[RunVerification]:
         return
     for row in sweep.runs:
         if row.name not in there:
-            rule = f"{root / sweep_file.FILE}: each run must have its folder, {row.name} has none"
+            rule = f"{root / sweep_file.FILE}: each run must have a folder, {row.name} has none"
             yield RunVerification(
                 str(root / row.name), None, (IntegrityFinding("folder", DAMAGED, rule),)
             )
@@ -161,7 +161,7 @@ def _parts(
     recorded = status or RunStatus()
     by = holder.holder(run)
     if by is not None:
-        rule = f"{run.path}: in use by process {by}; verify it again when that has ended"
+        rule = f"{run.path}: in use by process {by}; verify it again after that has ended"
         yield "status", lambda: [IntegrityFinding("status", NOTE, rule)]
     yield "rows", lambda: soundness.check_metrics(run, recorded, by is not None)
     if by is None:  # who writes checkpoints removes the older ones
@@ -208,7 +208,7 @@ def _unread_config(
         if status and status.config_hash and compatibility.config_change(run, status) is None:
             lacking = folder.lacking_plug_ins(run)
             by = ("with that plug-in or " if lacking else "") + "by another version of this program"
-            rule = f"as planned, {by}; a resume without it is refused"
+            rule = f"unchanged since it was planned {by}; a resume without it is refused"
             return IntegrityFinding("config", NOTE, f"{error}: {rule}")
     return IntegrityFinding("config", DAMAGED, str(error))
 
@@ -230,7 +230,7 @@ def _start_model(
         return
     if status.start_model is None:
         yield IntegrityFinding(
-            part, NOTE, f"{run.status}: does not say which start model was loaded"
+            part, NOTE, f"{run.status}: has no record of the start model"
         )
         return
     from harness.policy import model_files
@@ -249,9 +249,9 @@ def _start_model(
             part, NOTE, f"{where or policy.model}: missing or incomplete, so it was not compared"
         )
     elif now == status.start_model:
-        yield IntegrityFinding(part, OK, "the one that the run began with")
+        yield IntegrityFinding(part, OK, "the start model of the run")
     else:
-        rule = "must be the start model that the run began with, and is another"
+        rule = "must be the start model of the run, but is another"
         yield IntegrityFinding(part, level, f"{where}: {rule}; a resume is refused")
 
 

@@ -74,6 +74,6 @@ def _notes(verified: Sequence[RunVerification]) -> Iterator[str]:
 
 def _closing(verified: Sequence[RunVerification]) -> str:
     undamaged, used = sum(one.ok for one in verified), sum(one.in_use for one in verified)
-    in_use = f", {used} of them in use and checked in part" if used else ""
+    in_use = f", {used} of them in use and only partly checked" if used else ""
     counted = f"{undamaged} of {len(verified)} runs undamaged{in_use}"
-    return f"{counted}; nothing was changed; --json shows each part that was checked"
+    return f"{counted}; nothing was changed; --json shows every check"

@@ -80,9 +80,9 @@ def choose_conversations(
     if opts.best:
         known = [one for one in ranked if one.score is not None]
         ranked = [*reversed(known), *ranked[len(known) :]]
-        return Selection(ranked[:count], f"from the best on, by {by}")
+        return Selection(ranked[:count], f"best first, by {by}")
     if opts.worst:
-        return Selection(ranked[:count], f"from the worst on, by {by}")
+        return Selection(ranked[:count], f"worst first, by {by}")
     if count == len(conversations):
         return Selection(conversations, "in the order of the batch")
     if count == 1:
@@ -101,7 +101,7 @@ def _read_step(opts: ViewOptions) -> tuple[SavedStep, Sequence[int]]:
     """Return the step to show, and all steps that are saved."""
     steps = saved_conversations.steps(opts.run)
     if not steps:
-        rule = "the first step of a run saves some"
+        rule = "a run saves some at its first step"
         raise DataError(f"{opts.run}: no conversations are saved yet: {rule}")
     step = steps[-1] if opts.step is None else opts.step
     if step not in steps:
@@ -118,7 +118,7 @@ def _format_steps(steps: Sequence[int]) -> str:
 
 def _of_level(opts: ViewOptions, saved: SavedStep) -> Sequence[SavedConversation]:
     if not saved.conversations:
-        raise DataError(f"{saved.path}: must hold conversations, and has none")
+        raise DataError(f"{saved.path}: must hold conversations, but has none")
     if opts.level is None:
         return saved.conversations
     found = [one for one in saved.conversations if one.level == opts.level]
@@ -139,7 +139,7 @@ def _heading(
     what = f"{shown} of {among} conversations{of_level}: {choice.rule}"
     others = [step for step in steps if step != saved.step]
     hints = [
-        f"saved too: {'step' if len(others) == 1 else 'steps'} {_format_steps(others)} (--step N)"
+        f"also saved: {'step' if len(others) == 1 else 'steps'} {_format_steps(others)} (--step N)"
     ]
     hints = hints if others else []
     if shown < among:

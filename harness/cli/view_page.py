@@ -53,15 +53,15 @@ def show(heading: Heading, conversations: Sequence[SavedConversation], to: Conso
 def _conversation(one: SavedConversation, to: Console) -> None:
     _title(one, to)
     came_for = words.came_for(one)
-    _row("user", words.describe_user(one) or "not kept", "", to)
-    _row("came for", f"{came_for}; the policy is not told" if came_for else "not kept", "", to)
+    _row("user", words.describe_user(one) or "not recorded", "", to)
+    _row("came for", f"{came_for} (hidden from the policy)" if came_for else "not recorded", "", to)
     _row("ended", _end(one), "", to)
     _row("emotion", _curve(one, to), "", to)
     before: int | None = None
     for turn in one.turns:
         to.print()
         if turn.number == 0 and before is not None:
-            _line("from here on the policy speaks", "dim", to)
+            _line("the policy speaks from here on", "dim", to)
         if turn.is_reply:
             _reply(turn, to)
         else:

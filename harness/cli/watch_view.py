@@ -53,7 +53,7 @@ def _cells(view: LogState, name: str) -> list[Text]:
     word = advice.word if advice else ""
     said = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
     caution = " *" if _is_cautioned(view) else ""
-    said = f"{view.status}, by its rule: {view.rule}" if view.rule else said
+    said = f"{view.status}, ended by trainer.stop_when: {view.rule}" if view.rule else said
     damaged = f", {_damaged(view)}" if view.damaged else ""
     return [
         text(name),
@@ -73,8 +73,8 @@ def _is_held_out(view: LogState) -> bool:
 
 
 def _rewards(views: Sequence[LogState], others: Sequence[str]) -> str:
-    """`R: that of held-out users, or column rewards/mean of another program's log`."""
-    ours = "that of held-out users, or " if any(map(_is_held_out, views)) else ""
+    """`R: reward of held-out users, or column rewards/mean of another program's log`."""
+    ours = "reward of held-out users, or " if any(map(_is_held_out, views)) else ""
     return f"{REWARD}: {ours}column {' or '.join(others)} of another program's log"
 
 

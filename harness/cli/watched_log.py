@@ -37,7 +37,7 @@ SHARE = 0.004
 GROWN = 1.25
 """The law is fitted again once there are so many times the rows it was fitted on."""
 KEPT = ("step", "entropy", columns.EVALUATION, f"{columns.EVALUATION}_se")
-NO_ROWS = "metrics.jsonl holds no row"
+NO_ROWS = "metrics.jsonl has no rows"
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,8 @@ class FollowedLog:
             points.steps, points.reward, np.full(len(points), np.nan), cleaned.entropy
         )
         last = int(cleaned.steps.max(initial=0))
-        kind = "rows of another program" if following.steps else "rows of another program, of which"
-        kind += "" if following.steps else " nobody says how many there will be (--steps)"
+        kind = "rows of another program"
+        kind += "" if following.steps else " with an unknown last step (give --steps)"
         damaged = sum(cleaned.dropped.values())
         view = replace(
             self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
@@ -252,9 +252,9 @@ def _advice(
     if last is None or step < last:
         return rule.advise(curve, last, reward_range)
     if step == last:
-        return StopAdvice("watch", f"nothing is left: {last} is the last step", step)
+        return StopAdvice("watch", f"no steps are left: {last} is the last step", step)
     return StopAdvice(
-        "watch", f"no advice: the last step was to be {last}, and there is {step}", step
+        "watch", f"no advice: step {step} is beyond the last step, {last}", step
     )
 
 
@@ -273,10 +273,10 @@ def _why_uncalibrated(who: RunIdentity) -> str | None:
     if setting(config, "policy", "kind") != "tabular":
         return "measured on policy=tabular only"
     if who.null_control:
-        return "a null control gains by chance alone"
+        return "a null control gains only by chance"
     if setting(config, "curriculum", "kind") not in (None, "none"):
         return "measured without a curriculum"
     options = setting(config, "algorithm", "options")
     if isinstance(options, Mapping) and options.get("fit_from") == "start":
-        return "reward stands still until a round of algorithm.options.round_steps ends"
+        return "reward is constant until a round of algorithm.options.round_steps ends"
     return None

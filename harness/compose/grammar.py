@@ -65,7 +65,7 @@ def _values(override: Override) -> tuple[tuple[Any, ...], tuple[str, ...]]:
     # iterate once: shuffle() gives another order each time
     parsed = tuple(itertools.islice(override.sweep_iterator(), MOST))
     if any(isinstance(value, Sweep) for value in parsed):
-        raise ConfigError(f"{override.input_line}: a sweep must not stand inside another")
+        raise ConfigError(f"{override.input_line}: a sweep must not contain another")
     return tuple(map(_unquote, parsed)), tuple(map(Transformer.str, parsed))
 
 
@@ -77,7 +77,7 @@ def _check_range(axis: RangeSweep, text: str) -> None:
         raise ConfigError(f"{text}: the step of a range must not be 0, got {axis.step}")
     if not (axis.stop - axis.start) // axis.step <= MOST_RUNS:  # nan too
         rule = f"a sweep must have at most {MOST_RUNS} runs"
-        raise ConfigError(f"{text}: {rule}, got a range of more values")
+        raise ConfigError(f"{text}: {rule}, got a range with more values")
 
 
 def _unquote(value: Any) -> Any:

@@ -137,7 +137,7 @@ def parse_launcher(
     plugin = next((name for name, entry in installed.items() if entry.get(TARGET) == target), None)
     if plugin is None:
         names = ", ".join(sorted(installed))
-        rule = f"must be that of an installed plugin ({names}), which no file or word can name"
+        rule = f"must be that of an installed plugin ({names}) and cannot be set"
         raise ConfigError(f"hydra.launcher.{TARGET}: a launcher's class {rule}; got {target!r:.80}")
     defaults = dict(_flat(installed[plugin]))
     settings = {k: value for k, value in _flat(composed) if defaults.get(k, ...) != value}
@@ -156,8 +156,8 @@ def _check(plugin: str, defaults: Mapping[str, Any], key: str, value: Any) -> No
     if key not in rules:
         allowed = ", ".join(rules) or "none"
         raise ConfigError(
-            f"hydra.launcher.{key}: no such setting of the launcher {plugin} that a word or a file "
-            f"may set; allowed: {allowed}"
+            f"hydra.launcher.{key}: not a setting of the launcher {plugin} that can be changed; "
+            f"allowed: {allowed}"
         )
     rule = rules[key].problem(_to_int(value))
     if rule is not None:

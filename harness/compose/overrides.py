@@ -80,7 +80,7 @@ def check_settings(hydra: Mapping[str, Any]) -> None:
 def not_yours(name: str) -> str:
     return (
         f"hydra.{name}: a file in conf/ or sweeps/ may change hydra.launcher and hydra.sweeper "
-        "only, since what stands there names code to run"
+        "only, since other keys can name code to run"
     )
 
 
@@ -95,7 +95,7 @@ def refuse_resolvers(values: Any, key: str = "") -> None:
         return
     match = RESOLVER.search(json.dumps(values, default=str))
     if match:
-        rule = "a value may refer to other keys, not to a resolver"
+        rule = "a value may refer to other keys, but not to a resolver"
         raise ConfigError(f"{key}: {rule}, got {match[0]}...}}")
 
 
@@ -116,8 +116,8 @@ def set_by_option(name: str) -> str | None:
         return None
     options = ", ".join(search_path.options(key.group))
     return (
-        f"{name} is set by the option alone, so that a run is filed under what it trains; choose "
-        f"{key.group}=NAME, NAME one of {options} or of your own conf/{key.group}/NAME.yaml"
+        f"{name} is set only by the option, so that results are labelled with what was trained; "
+        f"choose {key.group}=NAME, one of {options} or of your own conf/{key.group}/NAME.yaml"
     )
 
 
@@ -171,20 +171,22 @@ def _check_values(word: ParsedOverride) -> None:
 
 def _check_hydra(word: ParsedOverride) -> None:
     if word.key.startswith("hydra.sweeper.params"):
-        raise ConfigError(f"{word.text}: write the axis itself, KEY=a,b, or put it in a sweep file")
+        raise ConfigError(f"{word.text}: write the axis as KEY=a,b, or put it in a sweep file")
     allowed = word.key == LAUNCHER or word.key.startswith(OF_LAUNCHER)
     if not allowed or "_target_" in word.text:
         rule = f"of hydra's own keys only {LAUNCHER} and {OF_LAUNCHER}* may be set"
         raise ConfigError(f"{word.text}: {rule}")
     if word.swept:
-        raise ConfigError(f"{word.text}: must be one value, since it is for the sweep as a whole")
+        raise ConfigError(f"{word.text}: must be one value, since it applies to the whole sweep")
 
 
 def _check_sweeps(word: ParsedOverride) -> None:
     if word.prefix != "+":
         raise ConfigError(f"{word.text}: write +sweeps=NAME to name a sweep file")
     if word.swept:
-        raise ConfigError(f"{word.text}: name one sweep file at a time; their axes would be lost")
+        raise ConfigError(
+            f"{word.text}: must name one sweep file, since axes of others would be lost"
+        )
     (name,) = word.values
     if not (isinstance(name, str) and FILE_NAME.fullmatch(name) and search_path.sweep_file(name)):
         ranges.one_of(
@@ -247,7 +249,7 @@ def _kind(kind: Any) -> str:
     if kind in names:
         return names[kind]
     if typing.get_origin(kind) is dict:
-        return "a mapping of its keys to values"
+        return "a mapping of keys to values"
     if typing.get_origin(kind) is list:
         return "a list of names, as in [a,b]"
     choices = [_kind(part) for part in typing.get_args(kind) if part is not type(None)]

@@ -142,7 +142,7 @@ def _idle_clips(config: RunConfig) -> dict[str, str]:
     from harness.train.objective import registry
 
     shape = registry.ratio_shape(config)
-    why = f"has no effect with remedy.methods.{shape}, which takes the clip's place"
+    why = f"has no effect with remedy.methods.{shape}, which replaces the clip"
     return dict.fromkeys(CLIPS, why) if shape is not None else {}
 
 

@@ -145,8 +145,8 @@ def _check_names(values: Any, options: Mapping[str, Any]) -> None:
         name, option = values[group]["name"], options.get(group)
         if option is not None and name != option:
             raise ConfigError(
-                f"{group}.name must be {option!r}, the option that was chosen, so that a run is "
-                f"filed under what it trains, got {name!r:.80}"
+                f"{group}.name must be {option!r}, the option that was chosen, so that results are "
+                f"labelled with what was trained, got {name!r:.80}"
             )
 
 

@@ -157,7 +157,7 @@ def _check_option(group: str, name: str) -> None:
         _check_mapping(file, f"{group}.{key}", value)
     label = values.get("name", "none at all")
     if label != name and "${" not in str(label):  # tables use the name; resolvers are refused
-        raise ConfigError(f"{file}: name must be {name!r}, as the file's is, got {label!r}")
+        raise ConfigError(f"{file}: name must be {name!r}, as the file is named, got {label!r}")
 
 
 def _read_sweep(

@@ -52,7 +52,7 @@ def rejected_vllm(config: RunConfig) -> str | None:
     if version is None or VLLM.contains(version):
         return None
     return (
-        f"trainer.engine=auto: transformers draws, which takes longer, since TRL takes vllm{VLLM} "
+        f"trainer.engine=auto: using transformers, which is slower, since TRL needs vllm{VLLM} "
         f"and {version} is installed"
     )
 

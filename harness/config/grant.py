@@ -62,7 +62,7 @@ def check_variable(key: str, name: str) -> None:
     if not VARIABLE.fullmatch(name):
         raise ConfigError(
             f"{key} must be the name of an environment variable, in capitals, "
-            f"never a key; got {len(name)} characters that are no such name"
+            f"never a key; got {len(name)} characters that are not such a name"
         )
     if not name.endswith(ENDINGS):
         raise ConfigError(
@@ -73,6 +73,6 @@ def check_variable(key: str, name: str) -> None:
     other = other or next((word for word in OTHER_SECRETS if word in name), None)
     if other is not None:
         raise ConfigError(
-            f"{key} must not be a variable of another program's, as {other} in it says, got "
-            f"{name}; put the endpoint's key in a variable of its own, as in SIM_KEY"
+            f"{key} must not be a variable of another program, as {other} in its name indicates, "
+            f"got {name}; put the endpoint's key in a separate variable, such as SIM_KEY"
         )

@@ -54,7 +54,7 @@ def build(cls: type[OptionsClass], values: Any) -> OptionsClass:
     """
     key = cls.key()
     if not isinstance(values, Mapping):
-        raise ConfigError(f"{key} must be a mapping of its keys to values, got {values!r}")
+        raise ConfigError(f"{key} must be a mapping of keys to values, got {values!r}")
     names = [part.name for part in dataclasses.fields(cls)]
     for name in values:
         if not names:
@@ -107,7 +107,7 @@ def plug_in(kind: str, name: str, base: type) -> Any:
             if condition.selector not in {
                 f"{item.key()}.{n}" for n in ranges.annotated_parts(item)
             }:
-                rule = "must make an option depend on others of its own alone"
+                rule = "must make an option depend only on its own options"
                 got = f"{condition.selector} for {key.field} of {item!r}"
                 raise ConfigError(f"{where} {rule}, got {got}")
     return item

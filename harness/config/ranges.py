@@ -12,8 +12,8 @@ import functools
 import math
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
@@ -69,9 +69,7 @@ class OneOf(Rule):
             raise ConfigError(f"{key} must be {self}, got {value}")
 
     def __str__(self) -> str:
-        added = ["the name of a plug-in's"] if self.plug_ins else []
-        *most, last = [*map(str, self.values), *added]
-        return f"{', '.join(most)} or {last}"
+        return either([*map(str, self.values), *(["the name of a plug-in"] * bool(self.plug_ins))])
 
 
 @dataclass(frozen=True)
@@ -146,7 +144,7 @@ class Only:
         return f"has no effect with {self.selector}={_format_number(value)}; it belongs to {self}"
 
     def __str__(self) -> str:
-        return f"{self.selector}={' or '.join(map(_format_number, self.values))}"
+        return f"{self.selector}={either(map(_format_number, self.values))}"
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,7 @@ class Unless:
         return f"has no effect with {self.selector}={_format_number(value)}, since {self.why}"
 
     def __str__(self) -> str:
-        return f"{self.selector} other than {' or '.join(map(_format_number, self.values))}"
+        return f"{self.selector} other than {either(map(_format_number, self.values))}"
 
 
 @dataclass(frozen=True)
@@ -183,7 +181,7 @@ class OfPlugIns:
         return f"has no effect with {self.selector}={_format_number(value)}; it belongs to {self}"
 
     def __str__(self) -> str:
-        return f"a {self.selector} of a plug-in"
+        return f"a {self.selector} from a plug-in"
 
 
 def _format_number(value: Any) -> str:
@@ -191,6 +189,25 @@ def _format_number(value: Any) -> str:
 
 
 Condition = Only | Unless | OfPlugIns
+
+
+def either(names: Iterable[str]) -> str:
+    """Return `a, b or c`."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def in_words(conditions: Sequence[Condition]) -> tuple[str, ...]:
+    """Return each condition as text, with those that exclude values of one key as one list."""
+    excluded: dict[str, list[Any]] = {}
+    for one in conditions:
+        if isinstance(one, Unless):
+            excluded.setdefault(one.selector, []).extend(one.values)
+    merged = (
+        replace(one, values=tuple(excluded[one.selector])) if isinstance(one, Unless) else one
+        for one in conditions
+    )
+    return tuple(dict.fromkeys(map(str, merged)))
 
 
 def check(prefix: str, part: Any) -> None:

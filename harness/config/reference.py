@@ -17,7 +17,7 @@ from itertools import pairwise
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from harness.config import keys
+from harness.config import keys, ranges
 from harness.config.keys import Key
 from harness.config.run import RunConfig
 from harness.utils import installation
@@ -47,7 +47,7 @@ These keys configure a run. `harness config` prints this list, `harness config G
 * Defaults apply if no option sets another value. Those of a remedy's method apply once a run uses
   the method.
 * A key marked "Only with" has no effect otherwise and is then refused. A key marked "Set by
-  GROUP=NAME alone" cannot be set by itself.
+  GROUP=NAME only" cannot be set by itself.
 """
 
 
@@ -161,7 +161,7 @@ def _entry(key: Key, meaning: str) -> KeyEntry:
         None if key.rule is None else str(key.rule),
         key.default,
         key.unit or None,
-        tuple(map(str, key.conditions)),
+        ranges.in_words(key.conditions),
         key.by_option,
         meaning,
     )
@@ -220,7 +220,7 @@ def _values(entry: KeyEntry) -> str:
 def _use(entry: KeyEntry) -> str:
     """Return the conditions for the key, and a note if only an option sets it; often empty."""
     with_ = f"Only with {' and '.join(entry.used_with)}." if entry.used_with else ""
-    by = f"Set by {entry.key.split('.')[0]}=NAME alone." if entry.set_by_option else ""
+    by = f"Set by {entry.key.split('.')[0]}=NAME only." if entry.set_by_option else ""
     return f"{with_}{by}"
 
 

@@ -85,18 +85,18 @@ class RunConfig:
             )
         if self.policy.kind == "tabular" and self.trainer.engine != "auto":
             raise ConfigError(
-                "trainer.engine must be auto with policy.kind tabular, which draws no tokens, "
+                "trainer.engine must be auto with policy.kind tabular, which samples no tokens, "
                 f"got {self.trainer.engine}"
             )
         if self.reward.mode == "alliance" and self.simulator.kind not in KINDS:
             raise ConfigError(
                 f"reward.mode must not be alliance with simulator.kind={self.simulator.kind}, "
-                "whose users' goals are not known here, got alliance"
+                "since the goals of its users are not known, got alliance"
             )
         if self.difficulty.paths and self.simulator.kind != "scripted":
             raise ConfigError(
-                "difficulty.paths must be empty unless simulator.kind is scripted, whose users "
-                f"alone follow them, got {', '.join(self.difficulty.paths)} with "
+                "difficulty.paths must be empty unless simulator.kind is scripted, since other "
+                f"users do not follow them, got {', '.join(self.difficulty.paths)} with "
                 f"simulator.kind={self.simulator.kind}"
             )
         self._check_shard()
@@ -135,11 +135,11 @@ class RunConfig:
         if trainer.shard == "none":
             return
         if policy.kind == "tabular":
-            raise ConfigError(f"{key} parts a language model's weights, got policy.kind=tabular")
+            raise ConfigError(f"{key} shards a language model's weights, got policy.kind=tabular")
         if trainer.world == 1:
             raise ConfigError(
-                f"{key} parts weights among ranks, got one rank; set trainer.gpus or trainer.ranks "
-                "to 2 or more"
+                f"{key} shards weights across ranks, got one rank; set trainer.gpus or "
+                "trainer.ranks to 2 or more"
             )
         if policy.lora_rank:
             raise ConfigError(
@@ -148,7 +148,7 @@ class RunConfig:
             )
         if trainer.engine == "vllm_colocate":
             raise ConfigError(
-                f"{key} draws with trainer.engine=transformers, got vllm_colocate, which needs "
+                f"{key} needs trainer.engine=transformers, got vllm_colocate, which needs "
                 "torch's default process group for itself"
             )
 
@@ -177,6 +177,6 @@ class RunConfig:
         groups = self.trainer.conversations // self.algorithm.group_size
         if groups < ranks:
             raise ConfigError(
-                "trainer.conversations must be a group for each rank at least, got "
+                "trainer.conversations must be at least one group per rank, got "
                 f"{groups} of {self.algorithm.group_size} with {key}"
             )

@@ -62,7 +62,7 @@ IN_PROCESS = ("scripted", "second")
 SCRIPTED, SERVED = Only("simulator.kind", ("scripted",)), Only("simulator.kind", ("served",))
 READERS = ("lexical", "lm")
 LM_READER = Only("simulator.reader", ("lm",))
-KEY_BELONGS = "put the key in a variable and its name in simulator.api_key_env"
+KEY_BELONGS = "put the key in a variable and the variable's name in simulator.api_key_env"
 
 
 class Model(Rule):

@@ -148,8 +148,8 @@ class TrainerConfig:
         if self.runs_per_gpu > 1 and (self.nodes > 1 or self.gpus > 1):
             key = f"trainer.nodes={self.nodes}" if self.nodes > 1 else f"trainer.gpus={self.gpus}"
             raise ConfigError(
-                "trainer.runs_per_gpu must be 1 for a run on several GPUs or nodes, which has its "
-                f"GPUs to itself, got {self.runs_per_gpu} with {key}"
+                "trainer.runs_per_gpu must be 1 for a run on several GPUs or nodes, which does not "
+                f"share its GPUs, got {self.runs_per_gpu} with {key}"
             )
         if self.world > MOST_RANKS:
             raise ConfigError(
@@ -158,14 +158,14 @@ class TrainerConfig:
             )
         if self.world > 1 and self.engine in SERVERS:
             raise ConfigError(
-                f"trainer.engine={self.engine} takes its weights from one process, got "
+                f"trainer.engine={self.engine} gets its weights from one process, got "
                 f"{self.world} ranks; choose vllm_colocate or transformers"
             )
         self._check_tensor_parallel()
         if (self.engine in SERVERS) != bool(self.engine_urls):
             raise ConfigError(
-                "trainer.engine_url must say where the server of trainer.engine=vllm_server or "
-                "vllm_adapters listens, and be empty for the others, got "
+                "trainer.engine_url must be the address of the server with "
+                "trainer.engine=vllm_server or vllm_adapters, and empty otherwise, got "
                 f"{self.engine_url!r} with {self.engine}"
             )
 

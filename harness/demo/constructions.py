@@ -67,7 +67,7 @@ CONSTRUCTIONS = (
     ),
     Construction(
         name="starves",
-        because="hard users, and a policy that hears no more than their last words",
+        because="hard users, and a policy that sees only their last words",
         overrides=(
             "difficulty=hard",
             "policy.observation=last_words",
@@ -78,7 +78,7 @@ CONSTRUCTIONS = (
     ),
     Construction(
         name="explodes",
-        because="paid for advice, then overruled by an entropy bonus that grows every step",
+        because="rewarded for advice, then overruled by an entropy bonus that grows every step",
         overrides=(
             "difficulty=medium",
             "reward.solution_bias=0.8",
@@ -93,7 +93,7 @@ CONSTRUCTIONS = (
     ),
     Construction(
         name="null_control",
-        because="the run that learns, with its advantages shuffled: nothing to learn",
+        because="the run that learns, but with shuffled advantages: nothing to learn",
         overrides=(*LEARNS, "algorithm.null_control=true"),
         regimes=("drifting", "spent", "collapsed", "starved"),
     ),

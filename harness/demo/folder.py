@@ -28,12 +28,12 @@ def refuse_other(root: Path, points: Mapping[str, Point]) -> None:
     if not root.exists():
         return
     if not root.is_dir():
-        raise ConfigError(f"--dir: must name a folder, there or yet to be made, got {str(root)!r}")
+        raise ConfigError(f"--dir: must name an existing or new folder, got {str(root)!r}")
     if (root / sweep_file.FILE).is_file():
         planned = {row.name: tuple(row.overrides) for row in sweep_file.read(root).runs}
         if planned == {name: point.overrides for name, point in points.items()}:
             return
-        rule = "holds other runs than those of this version's demo; name another folder"
+        rule = "has runs other than those of this version's demo; name another folder"
         raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
     names = {path.name for path in root.iterdir()} - OURS - points.keys()
     others = sorted(name for name in names if not atomic.TEMPORARY.fullmatch(name))
@@ -71,5 +71,5 @@ def _make(run: RunFolder, point: Point) -> None:
         run_folder.create(run, point.config, user_validity.record(point.config))
         return
     if run_folder.read_config(run) != point.config:
-        rule = "was made with other settings than it would have now; name another folder"
+        rule = "was made with other settings than those of this version; name another folder"
         raise ConfigError(f"--dir: its run {run.path.name} {rule}, got {str(run.path.parent)!r}")

@@ -62,7 +62,7 @@ def measured_in_background(root: Path) -> Iterator[None]:
         yield
         code = child_process.wait(child, lambda: stop_requests.stop_runs(root), grace_s=0)
         if code and not stop_requests.stop_runs(root):
-            safe_text.say(f"{root / FILE} was not made; the runs are not affected")
+            safe_text.say(f"{root / FILE} could not be written; the runs are not affected")
     finally:
         child.kill()
         child.wait()
@@ -121,7 +121,7 @@ def _cards_in(root: Path) -> list[Any]:
         entries = list(json.loads(plain_file.text(path))["cards"])
         [entry["runs"] for entry in entries]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
-        raise DataError(f"{path}: must hold the cards of a sweep, got another shape") from error
+        raise DataError(f"{path}: must hold the cards of a sweep, got other data") from error
     return entries
 
 

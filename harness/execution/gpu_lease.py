@@ -174,7 +174,9 @@ def part(path: Path, number: int) -> tuple[int, ...]:
 def _too_few(count: int) -> DeviceError:
     have = len(gpus())
     rule = (
-        "must be 0 without a visible GPU" if not have else f"must be at most {have}, those visible"
+        "must be 0 without a visible GPU"
+        if not have
+        else f"must be at most {have}, the number of visible GPUs"
     )
     return DeviceError(f"trainer.gpus: {rule}, got {count}")
 

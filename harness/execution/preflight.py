@@ -67,7 +67,7 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
     return frozenset({sends} if sends else ())
 
 
-STARTED = "start it, as in `vllm serve {}`, or name another by simulator.base_url=URL"
+STARTED = "start it, as in `vllm serve {}`, or set simulator.base_url=URL"
 MOST_TRIES = 4
 """Attempts to get an answer from an endpoint; a few seconds in total if nothing listens."""
 
@@ -132,7 +132,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
         raise ConfigError(
             f"policy.kind: {min(kinds)} needs {', '.join(absent)}: "
             f"{installation.install_command('train')}, "
-            "or choose policy=tabular, which needs neither"
+            "or choose policy=tabular, which needs none"
         )
     _check_cache({c.policy for c in configs if c.policy.kind == "tiny"})
     for config in configs:
@@ -173,7 +173,7 @@ def _try(policy: PolicyConfig) -> None:
         [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     )
     if tried.returncode:
-        why = tried.stdout.strip() or f"policy.model: {policy.model} must load, and does not"
+        why = tried.stdout.strip() or f"policy.model: {policy.model} must load, but does not"
         raise (StorageError if tried.returncode == StorageError.exit_code else ConfigError)(why)
 
 

@@ -105,7 +105,7 @@ def overall(views: Sequence[RunView]) -> str:
     counts = Counter(view.status for view in views)
     told = [f"{counts[word]} {word}" for word in MOST_URGENT_FIRST[:-2] if counts[word]]
     left = overall_left_s(views)
-    end = "" if left is None else f"; some {duration(left)} left for all"
+    end = "" if left is None else f"; about {duration(left)} left for all runs"
     return ", ".join([f"{counts['done']} of {len(views)} runs done", *told]) + end
 
 

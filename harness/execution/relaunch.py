@@ -56,7 +56,7 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
         ]
         if left:
             safe_text.say(
-                f"{len(left)} runs are launched again; those begun continue from checkpoints"
+                f"{len(left)} runs are launched again; started runs continue from checkpoints"
             )
 
 
@@ -91,6 +91,6 @@ def _status(path: Path) -> RunStatus:
 
 
 def _give_up(path: Path) -> None:
-    reason = f"its launcher's worker was killed, {MOST_LOSSES} times"
+    reason = f"the launcher's worker was killed {MOST_LOSSES} times"
     ended = replace(_status(path), status="failed", reason=reason, exit_code=KILLED)
     run_status.write(RunFolder(path).status, ended)

@@ -25,8 +25,8 @@ def runs_folder() -> Path:
     Raises FolderError if it is a link.
     """
     if RUNS.is_symlink():
-        rule = "must be a folder, since runs are not written behind a link"
-        advice = "run harness in another folder, or put a folder in its place"
+        rule = "must be a folder, since runs are not written through a link"
+        advice = "run harness in another folder, or replace the link by a folder"
         raise FolderError(f"{RUNS}: {rule}; got one to {RUNS.readlink()}: {advice}")
     return RUNS
 
@@ -38,7 +38,7 @@ def choose_folder(name: str | None, note: str | None, folder: Path | None) -> Pa
     folder, FolderError if runs/ is a link.
     """
     if note is not None and not (len(note) <= LONGEST_NOTE and note.isprintable()):
-        rule = f"must be one line of at most {LONGEST_NOTE} characters that can be seen"
+        rule = f"must be one line of at most {LONGEST_NOTE} printable characters"
         raise ConfigError(f"--note: {rule}, got {note[:60]!r}")
     if name is not None and not sweep_file.RUN_NAME.fullmatch(name):
         rule = "must be at most 96 letters, digits, '.', '_' or '-', and begin with one of the two"
@@ -58,7 +58,7 @@ def refuse_taken(root: Path) -> None:
     if not root.exists():
         return
     if not root.is_dir():
-        raise ConfigError(f"{root}: a sweep needs a folder, there or yet to be made")
+        raise ConfigError(f"{root}: a sweep needs an existing or new folder")
     held = holder_file.other_writer(root, RunFolder(root).metrics)
     if held is not None:
         raise StoppedError(f"{root}: held by process {held}")

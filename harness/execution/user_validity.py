@@ -138,8 +138,10 @@ def _served_validity(simulator: SimulatorConfig, level: DifficultyConfig) -> Lev
         kept = records.from_json({level.name: difficulty_cards.read(path)})
         if kept:
             return kept[level.name]
-    advice = "`harness calibrate simulator=served` with the same keys does it"
-    return LevelValidity(simulator.model, {}, (f"nobody has measured {simulator.model}: {advice}",))
+    advice = "run `harness calibrate simulator=served` with the same keys"
+    return LevelValidity(
+        simulator.model, {}, (f"{simulator.model} has not been measured: {advice}",)
+    )
 
 
 def _admission_file(simulator: SimulatorConfig, level: DifficultyConfig) -> str:

@@ -20,8 +20,8 @@ from harness.records.provenance import MadeBy
 from harness.report.tables.typeset import in_markdown
 
 LIMITS = (
-    "This is the policy of an experiment. Its reward is the emotion of a simulated user; nobody "
-    "has tried it on people. Do not let it talk with anyone who needs help."
+    "This is the policy of an experiment. Its reward is the emotion of a simulated user; it has "
+    "not been tested with people. Do not let it talk with anyone who needs help."
 )
 EXAMPLE = "It is about my exam. I failed it twice."
 """The user's message in the card's Python example."""

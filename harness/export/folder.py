@@ -23,16 +23,18 @@ def check(source: Source, merge: bool, target: Path) -> None:
     if run in target.resolve().parents:
         raise ConfigError(f"{target}: an export must lie outside of its run, got one in {run}")
     if merge and not source.is_adapted:
-        rule = "must be given for a run that trains adapters alone (policy.lora_rank above 0)"
-        raise ConfigError(f"--merge: {rule}, got one whose weights are whole without it")
+        rule = "must be given for a run that trains adapters only (policy.lora_rank above 0)"
+        raise ConfigError(f"--merge: {rule}, got one whose weights are full anyway")
     if source.is_adapted and not merge and source.config.policy.init == "random":
-        rule = "must be given where the model below the adapters has random weights"
-        raise ConfigError(f"--merge: {rule}, got policy.init=random: nobody else can make them")
+        rule = "must be given if the model below the adapters has random weights"
+        raise ConfigError(
+            f"--merge: {rule}, got policy.init=random: these weights cannot be made again"
+        )
 
 
 def refuse_taken(target: Path) -> None:
     """Raise ConfigError unless `target` does not exist or is an empty folder."""
-    rule = "an export must become a new folder, or go into an empty one"
+    rule = "an export needs a new or empty folder"
     if target.is_symlink():
         raise ConfigError(f"{target}: {rule}, got a link to {target.readlink()}")
     if not target.exists():

@@ -46,7 +46,7 @@ def results(measured: ExportedResults) -> Iterator[str]:
         *((name, row.get(key)) for name, key in OF_A_ROW), headings=("quantity", "value")
     )
     if not evaluated:
-        yield "Held-out users were not met.\n"
+        yield "There was no evaluation with held-out users.\n"
         return
     yield f"Held-out users at step {evaluated['step']}, final emotion / 100:\n"
     known = [one for one in OF_AN_EVALUATION if evaluated.get(one[1]) is not None]

@@ -19,11 +19,11 @@ from harness.law.settings import evaluated_every
 
 EVAL_EVERY = "trainer.eval_every"
 FIXED_USERS = (
-    "Evaluations meet the same users throughout: with 16 of them the verdict is about eval/reward."
+    "Every evaluation has the same users: with 16 evaluations the verdict is about eval/reward."
 )
-CONSTANT = "R has one value in every row: no number of steps decides. Look at the reward."
-STILL = "H has one value in every row: no number of steps decides. Look at the learning rate."
-MISFIT = "No number of rows takes a misfit away: residuals.png shows when R moves beside H."
+CONSTANT = "R is constant: more steps do not help. Check the reward."
+STILL = "H is constant: more steps do not help. Check the learning rate."
+MISFIT = "More rows do not remove a misfit: residuals.png shows when R deviates from the law."
 
 
 @dataclass(frozen=True)
@@ -160,8 +160,10 @@ def _less_noise(run: RunResult) -> list[Suggestion]:
     key = ("eval", "users") if evaluated else ("trainer", "conversations")
     held = run.setting(*key)
     words = (f"{'.'.join(key)}={held * 4}",) if isinstance(held, int) else ()
-    of_runs = "less noise in R would tell a break in {runs}"
-    return [Suggestion("A break within a run is told by less noise in R", run.run, words, of_runs)]
+    of_runs = "less noise in R would decide whether there is a break in {runs}"
+    return [
+        Suggestion("Less noise in R would decide whether there is a break", run.run, words, of_runs)
+    ]
 
 
 def _no_number_of_rows(run: RunResult) -> list[Suggestion]:
@@ -197,7 +199,7 @@ def _of_contrasts(analysis: Analysis) -> list[Suggestion]:
     if not sparse:
         return []
     every, run = min(sparse.values())
-    more = f"Evaluated more often, a may be comparable on {' and '.join(sparse)}"
+    more = f"With more frequent evaluations a may be comparable on {' and '.join(sparse)}"
     return [Suggestion(more, run, (_denser(every),))]
 
 

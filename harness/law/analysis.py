@@ -167,7 +167,7 @@ def _finished(read: _ComparableRuns) -> tuple[Member, ...]:
 def _why_not(run: RunResult) -> str:
     if run.unfinished is not None:
         return run.unfinished.reason or f"its status is {run.unfinished.status}"
-    message = "it has no rows that can be used" if run.error is None else run.error.message
+    message = "no usable rows" if run.error is None else run.error.message
     return message.removeprefix(f"{run.run}: ")
 
 

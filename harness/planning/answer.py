@@ -101,7 +101,7 @@ def make_plan(question: PlanRequest) -> PlanResult:
         check_range(question.effect, asked.configs[0])
     if known is None:
         why = (
-            "the spread over seeds of these settings is not shipped, and no pilot was named: "
+            "the spread over seeds is not known for these settings, and no pilot was named: "
             "run one, then plan with --from"
         )
         return _plan_without_design(question, asked, None, why)
@@ -224,14 +224,14 @@ def _fixed_settings(task: PlanningTask) -> dict[str, str]:
     reasons = {
         STEPS: lengths.why_length(task),
         USERS: sizes.why_users(task),
-        "trainer.conversations": "what other numbers of a step change was not measured",
+        "trainer.conversations": "the effect of other batch sizes was not measured",
     }
     if reasons[STEPS] is None and not _any_shorter(task):
-        reasons[STEPS] = "the pilot does not show that a shorter run has the difference too"
+        reasons[STEPS] = "the pilot does not show the difference in shorter runs"
     if reasons[USERS] is None and any(
         level.per_conversation is None for level in task.pilot.levels
     ):
-        reasons[REPEATS] = "with eval.repeats=1 the pilot does not tell what more would do"
+        reasons[REPEATS] = "a pilot with eval.repeats=1 does not show the effect of more repeats"
     return {key: why for key, why in reasons.items() if why is not None}
 
 

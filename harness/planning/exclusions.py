@@ -66,16 +66,16 @@ def sentences(
     """
     if left_out:
         every = len(left_out) + sum(used)
-        yield f"left out: {len(left_out)} of {every} runs; the spread is that of the others"
+        yield f"left out: {len(left_out)} of {every} runs; the spread is computed from the others"
         yield from (f"  {one.run}: {one.why}" for one in left_out[:SHOWN])
         if len(left_out) > SHOWN:
-            yield f"  and {len(left_out) - SHOWN} more, which --json names"
+            yield f"  and {len(left_out) - SHOWN} more, listed by --json"
     share = share_failed(left_out, used)
     if share and seeds is not None:
         start = math.ceil(seeds / (1 - share))
         yield (
-            f"of a level {share:.0%} failed: if as many of the planned runs do, it takes {start} "
-            f"seeds a level for {seeds} that finish"
+            f"{share:.0%} of a level's runs failed: at the same rate, {start} seeds a level are "
+            f"needed for {seeds} that finish"
         )
     yield from _of_ended(ended, sum(used))
 
@@ -88,11 +88,11 @@ def _of_ended(ended: Sequence[EndedEarly], used: int) -> Iterator[str]:
         at = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
         yield (
             f"{len(stopped)} of {used} runs were ended by trainer.stop_when={rules} at {at} of "
-            f"{stopped[0].planned}: each counts with its own end, and planned runs keep the rule"
+            f"{stopped[0].planned}: each counts with its last step, and planned runs have the rule"
         )
     resumed = [one for one in ended if one.resumed]
     if resumed:
         yield (
-            f"{len(resumed)} of {used} runs were resumed after trainer.stop_when had ended them, "
-            "which no planned run is: the plan takes their longer course for one of its own"
+            f"{len(resumed)} of {used} runs were resumed after trainer.stop_when had ended them. "
+            "Planned runs are not resumed, so the plan assumes longer runs than there will be"
         )

@@ -83,9 +83,9 @@ def why_whole(task: PlanningTask) -> str | None:
     if kinds:
         return f"curriculum={kinds.pop()} is spread over the length of the run"
     if any(config.trainer.stop_when for config in task.configs):
-        return "trainer.stop_when ends a run by what its planned length may still bring"
+        return "trainer.stop_when ends a run by what the rest of the planned steps may bring"
     if len(task.pilot.levels[0].evaluations) <= FEWEST_POINTS:
-        return f"a shorter run would have less than {FEWEST_POINTS} evaluations"
+        return f"a shorter run would have fewer than {FEWEST_POINTS} evaluations"
     first, *others = (level.values for level in task.pilot.levels)
     held = set(first.get(task.effect.quantity, {}))
     if not all(set(other.get(task.effect.quantity, {})) == held for other in others):
@@ -117,16 +117,16 @@ def why_not_shown(task: PlanningTask) -> str | None:
     """Return why the pilot has no information on the typed length and eval_every, or None."""
     steps, level, config = longest(task), task.pilot.levels[0], task.configs[0]
     if steps > level.steps:
-        return f"the runs known have {level.steps} steps: what {steps} bring was not measured"
+        return f"the known runs have {level.steps} steps: {steps} steps were not measured"
     own = eval_interval(task)
     if EVERY in task.typed and config.trainer.evaluated_every != own:
         return (
-            f"the runs known were evaluated every {own} steps: what {_typed_every(task)} shows was "
-            "not measured"
+            f"the known runs were evaluated every {own} steps: {_typed_every(task)} was not "
+            "measured"
         )
     whole = why_whole(task) if steps < level.steps else None
     if whole is not None:
-        return f"runs of {level.steps} steps do not tell of {steps}: {whole}"
+        return f"runs of {level.steps} steps say nothing about {steps} steps: {whole}"
     return None
 
 
@@ -140,15 +140,15 @@ def why_too_few(task: PlanningTask) -> str | None:
         return None
     enough = largest_eval_every(task)
     more = (
-        f"take more steps than {steps}"
+        f"use more than {steps} steps"
         if enough is None
         else f"{EVERY}={enough} gives {cost.evaluations_of(steps, enough, _at_start(task))}"
     )
     if typed:
-        has = f"one of {steps} steps with {_typed_every(task)} has {own}"
+        has = f"a run of {steps} steps with {_typed_every(task)} has {own}"
     else:
-        has = f"one of {steps} steps, evaluated every {between} as the runs known were, has {own}"
-    return f"it takes {FEWEST_POINTS} evaluations of a run, and {has}: {more}"
+        has = f"a run of {steps} steps, evaluated every {between} like the known runs, has {own}"
+    return f"a run needs {FEWEST_POINTS} evaluations, and {has}: {more}"
 
 
 def _typed_every(task: PlanningTask) -> str:

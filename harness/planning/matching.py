@@ -96,7 +96,7 @@ def _check_sizes(path: Path, chosen: Sequence[Sequence[Candidate]], asked: Reque
         held = {one.config.get(key) for one in runs}
         if len(held) > 1:
             told = ", ".join(map(str, sorted(held, key=str)))
-            raise ConfigError(f"--from: must hold runs of one {key}, {path} has {told}")
+            raise ConfigError(f"--from: the runs must have one {key}, those of {path} have {told}")
     steps, longest = asked.configs[0].trainer.steps, int(runs[0].config[STEPS])
     if STEPS in asked.typed and steps > longest:
         rule = f"must hold runs of {STEPS}={steps} or more, as asked for"

@@ -50,7 +50,7 @@ def find_runs(path: Path) -> tuple[list[Candidate], list[UnusableRun]]:
         if why is None and run.folder is not None and config is not None and who.seed is not None:
             usable.append(Candidate(run.folder, config, who.seed))
         else:
-            why = why or "no folder of a run"
+            why = why or "not a run folder"
             others.append(UnusableRun(run.run, why, config, who.is_ours, who.status == FAILED))
     return usable, others
 

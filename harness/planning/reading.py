@@ -31,7 +31,7 @@ from harness.records.outcomes import OWN
 from harness.records.study_file import EVALUATION as STUDIED_ON
 
 NOTHING: Mapping[str, str] = {}
-UNLIKE = "measured in another way than the runs of its level before it"
+UNLIKE = "measured differently from the earlier runs of its level"
 OF_OWN_USERS = ("gain", "final_reward")
 BY_STEP = ("gain", "final_reward", "entropy_lost")
 """Quantities that are also known for shorter runs. A law is judged over the whole run, so its
@@ -49,7 +49,7 @@ def read(source: str, chosen: Sequence[Sequence[Candidate]]) -> Pilot:
     for level in names:
         if not any(member.result.run in level for member in members):
             told = "; ".join(f"{run}: {why_not.get(run, UNLIKE)}" for run in level[:SHOWN])
-            rule = "a plan needs a whole run of each level, and none of these is one"
+            rule = "a plan needs a complete run of each level, but none of these is complete"
             raise DataError(f"{source}: {rule}: {told}")
     configs = [level[0].config for level in chosen]
     return of_members(source, members, names, configs, why_not)

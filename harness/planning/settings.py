@@ -70,10 +70,10 @@ def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLev
     axes = tuple(plan.axes)
     swept = [key for key in (*SIZES,) if key in axes]
     if swept:
-        raise ConfigError(f"{swept[0]}: a plan chooses one value of it, got several")
+        raise ConfigError(f"{swept[0]}: a plan needs one value of this key, got several")
     if len(plan.points) < 2:
         raise ConfigError(
-            "a plan needs two levels to compare at least, as difficulty=easy,hard; got "
+            "a plan needs at least two levels to compare, as difficulty=easy,hard; got "
             f"{' '.join(words) or 'no level'}"
         )
     values = [tuple(point.values[axis] for axis in axes) for point in plan.points]
@@ -94,9 +94,11 @@ def typed_keys(words: Sequence[str]) -> frozenset[str]:
     with planner.composing():
         found = frozenset(word.key for word in parse(words))
     if SEED in found:
-        raise ConfigError("seed: a plan says how many seeds there should be, and takes none")
+        raise ConfigError("seed: must not be given, since a plan determines the number of seeds")
     if "sweeps" in found:
-        raise ConfigError("sweeps: a plan takes its levels as words: difficulty=easy,hard")
+        raise ConfigError(
+            "sweeps: must not be given; name the levels as overrides: difficulty=easy,hard"
+        )
     return found
 
 

@@ -48,7 +48,7 @@ def show(answer: PlanResult, console: Console, out: Path | None = None) -> None:
 def _show_no_plan(answer: PlanResult) -> Iterator[str]:
     between = " and ".join(answer.levels)
     out = answer.reach is not None
-    what = "out of reach:" if out else "not known: what decides"
+    what = "not reachable:" if out else "number of seeds not known for"
     yield f"{what} {answer.effect} between {between}"
     yield f"{answer.why}"
     if answer.source is not None:
@@ -132,14 +132,14 @@ def _rests_on(answer: PlanResult, planned: PlannedDesign) -> Iterator[str]:
     on = f" on {answer.column}" if answer.column else ""
     yield f"spread: of {_seeds(answer)}{on}, {answer.source}"
     yield (
-        "seeds in brackets: if the spread is as small, or as large, as it may be (95%); power is "
-        "the mean over what it may be, its interval that of the made studies"
+        "seeds in brackets: for the ends of the 95% interval of the spread; power: mean over the "
+        "likely spreads, with the 95% interval of the simulated studies"
     )
     yield f"decided by {answer.decided_by}"
     yield from _gaps(answer)
     if planned.design.there < 1:
         step, there = planned.design.size.steps, planned.design.there
-        yield f"of the difference at the end, {there:.0%} is counted on at step {step}"
+        yield f"assumed: {there:.0%} of the difference at the end is there at step {step}"
     for key, why in answer.kept.items():
         yield f"{key} kept: {why}"
     yield f"cost: {planned.design.hours.how}"
@@ -149,12 +149,12 @@ def _not_in_it(answer: PlanResult, planned: PlannedDesign, out: Path | None) -> 
     """Yield lines on what the plan does not contain, with reasons."""
     if answer.null_controls is not None:
         yield (
-            "no null controls: the plain difference is decided without them. How much of each "
-            f"level's fall of H is noise, {answer.null_controls} tells, for as many hours again "
-            f"({_hours(planned.design.hours)})"
+            "no null controls: the plain difference does not need them. To see how much of each "
+            f"level's fall of H is noise, add {answer.null_controls}; this doubles the cost (by "
+            f"{_hours(planned.design.hours)})"
         )
     if out is not None and answer.study is None:
-        yield f"no {study_file.FILE}: the command is the whole plan, since a contrast decides"
+        yield f"no {study_file.FILE} is written, since a contrast decides: the command is the plan"
 
 
 def _gaps(answer: PlanResult) -> Iterator[str]:
@@ -171,4 +171,4 @@ def _pilot_clause(gap: PilotDifference) -> str:
     if gap.of_own_users is None:
         return ""
     told = wording.number(gap.of_own_users)
-    return f", whom all levels met; {told} on {OWN_USERS}, as fit-entropy-law shows each level"
+    return f", the same for all levels; {told} on {OWN_USERS}, as in fit-entropy-law"

@@ -44,13 +44,13 @@ def sizes(task: PlanningTask) -> Iterator[RunSize]:
 def why_users(task: PlanningTask) -> str | None:
     """Return why users and repeats are kept; None if other numbers are considered."""
     if task.effect.quantity not in OF_EVALUATIONS:
-        return f"{task.effect.quantity} is of more than an evaluation's reward"
+        return f"{task.effect.quantity} depends on more than the reward of an evaluation"
     if task.pilot.column_of(task.effect.quantity) != task.pilot.column:
-        return f"it is decided on other users than those of {task.pilot.column}"
+        return f"decided on users other than those of {task.pilot.column}"
     if any(level.per_user is None for level in task.pilot.levels):
-        return "no outcomes.json tells what an evaluation's size does"
+        return "without outcomes.json the effect of an evaluation's size is not known"
     if any(config.simulator.kind not in ("scripted", "second") for config in task.configs):
-        return "a served user was never met in other numbers"
+        return "other numbers of served users were not measured"
     return "typed" if USERS in task.typed else None
 
 

@@ -103,7 +103,7 @@ def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> SeedSpreads |
             return _too_few(quantity, len(level.seeds), len(cut))
         variance = max(float(whole.var(ddof=1)), float(cut.var(ddof=1)))
         if variance <= ROUNDING:
-            return f"the seeds do not differ in {quantity}, so that their spread is not known"
+            return f"the seeds do not differ in {quantity}, so their spread is not known"
         share = len(whole) / len(level.seeds)
         each.append(
             _spread(variance, len(cut) - 1, share, [level], _resizable(pilot, quantity), met)
@@ -123,7 +123,7 @@ def of_pairs(
             return _too_few(quantity, shared, len(gaps[1]))
         variance = max(float(gap.var(ddof=1)) for gap in gaps)
         if variance <= ROUNDING:
-            return f"the pairs do not differ in {quantity}, so that their spread is not known"
+            return f"the pairs do not differ in {quantity}, so their spread is not known"
         share = len(gaps[0]) / len(set(later.seeds) & set(baseline.seeds))
         each.append(
             _spread(
@@ -177,5 +177,5 @@ def _spread(
 
 def _too_few(quantity: str, seeds: int, known: int) -> str:
     if seeds < 2:
-        return "a seed is the replicate, and one of them shows no spread"
-    return f"{known} of {seeds} runs of a level have {quantity}, and two of them show a spread"
+        return "one seed does not show how much seeds differ"
+    return f"{known} of {seeds} runs of a level have {quantity}, and two are needed"

@@ -17,7 +17,7 @@ NULL_CONTROLS = "null_controls: true"
 """The line that gives each arm a null control."""
 FOLDER = "sweeps/studies"
 """Folder, relative to the current one, in which `harness study` looks for studies."""
-OPEN = "# the pilot does not show which way; choose more or less before the first run"
+OPEN = "# the pilot does not show the direction; choose more or less before the first run"
 
 
 def text(

@@ -94,7 +94,7 @@ def check_primary(primary: str | None, effect: TargetEffect) -> None:
     """Raise ConfigError if `primary` is no quantity of contrasts, or a link decides the effect."""
     families.check_primary(primary)
     if primary is not None and not effect.is_contrast:
-        rule = f"has no effect on {effect.quantity}, which a link of a study decides by itself"
+        rule = f"has no effect on {effect.quantity}, which is decided by a link of a study"
         raise ConfigError(f"{families.PRIMARY_OPTION}: {rule}; got {primary}")
 
 
@@ -149,13 +149,13 @@ class DecisionRule:
     def words(self) -> str:
         """The description of the rule in the answer."""
         if self.paired:
-            return "a link of a study: the pairs of each seed, 95% t interval"
+            return "a link of a study: pairs of the same seed, 95% t interval"
         pairs = len(self.pairs)
-        over = f", {pairs} pairs by Holm's correction" if pairs > 1 else ""
-        beside = f", which it shares with {', '.join(self.others)}" if self.others else ""
+        over = f", corrected by Holm over {pairs} pairs" if pairs > 1 else ""
+        beside = f" (the rest is for {', '.join(self.others)})" if self.others else ""
         level = claims.LEVEL * pairs / self.comparisons
         named = f" {families.PRIMARY_OPTION} {self.primary}" if self.primary else ""
-        at = f"at a level of {level:.2g} of the {claims.LEVEL:g}{beside}{over}"
+        at = f"at level {level:.2g} out of {claims.LEVEL:g}{beside}{over}"
         return f"a contrast of fit-entropy-law{named} {at}"
 
     def decided(self, levels: Sequence[Runs], at: int) -> int:

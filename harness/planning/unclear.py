@@ -16,11 +16,11 @@ def why_no_plan(task: PlanningTask) -> tuple[str | None, bool]:
         return too_few, lengths.largest_eval_every(task) is None
     if pilot.seeds < random_effects.FEWEST_SEEDS:
         return (
-            "a seed is the replicate, and the pilot has a level with "
-            f"{pilot.seeds}: how much seeds differ is not known"
+            f"a level of the pilot has fewer than {random_effects.FEWEST_SEEDS} seeds, so how much "
+            "seeds differ is not known"
         ), False
     if task.effect.is_contrast and quantity not in pilot.tested:
-        reason = pilot.why_not.get(quantity, "too few of its runs have one")
+        reason = pilot.why_not.get(quantity, "too few runs have a value")
         return f"the pilot's levels cannot be compared by {quantity}: {reason}", True
     return lengths.why_not_shown(task), False
 
@@ -35,6 +35,6 @@ def out_of_reach(task: PlanningTask, found: OutOfReach) -> str:
     name = task.effect.quantity
     steps = lengths.longest(task)
     if any(lengths.share_there(task, pair, steps) == 0 for pair in task.rule.pairs):
-        return f"the pilot does not show that a run of {steps} steps has the difference too"
+        return f"the pilot does not show the difference in runs of {steps} steps"
     least = "no difference" if found.least is None else f"{name}={found.least:.2g}"
     return f"{power.MOST} seeds a level would decide {least}, not {task.effect}"

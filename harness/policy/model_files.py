@@ -141,7 +141,7 @@ def _folder(model: str) -> Path:
     try:
         return Path(model).expanduser()
     except RuntimeError as error:
-        rule = "must be a folder that can be found, and whose home ~ stands for is not known"
+        rule = "must be a folder that can be found, but the home folder of ~ is not known"
         raise ConfigError(f"policy.model: {rule}; got {model!r}") from error
 
 
@@ -193,7 +193,7 @@ def _check_whole(path: Path) -> None:
         with safe_open(path, framework="numpy"):  # checks the header against the file's length
             pass
     except (SafetensorError, OSError) as error:
-        rule = "must be a whole safetensors file"
+        rule = "must be a complete safetensors file"
         raise ConfigError(f"policy.model: {path} {rule}, got: {error}") from error
 
 

@@ -30,7 +30,7 @@ QUANTITIES = (
     ProbeQuantity("task", "share of replies", _mean(lambda one: one.task), whole=1.0),
     ProbeQuantity("alliance", "0 to 1", _mean(lambda one: one.mean), whole=1.0),
 )
-NO_BOND = "bond: {} keeps no account of trust; alliance is the mean of goal and task"
+NO_BOND = "bond: {} has no trust; alliance is the mean of goal and task"
 
 
 def _lacks(config: RunConfig) -> Mapping[str, str]:
@@ -42,7 +42,7 @@ def _lacks(config: RunConfig) -> Mapping[str, str]:
 
 PROBE = Probe(
     "alliance",
-    "Do policy and user work together: a bond, the user's goal, and the task they want?",
+    "Do policy and user work together: bond, goal and task?",
     lambda config: QUANTITIES,
     not_measured=lambda config: tuple(_lacks(config).values()),
     lacks=_lacks,

@@ -112,14 +112,14 @@ def _with_enough_repeats(probe: Probe, repeats: int) -> Probe:
 
 
 def _passed_over(policy: PolicySource) -> list[str]:
-    return [f"{problem}; {policy.shown} is asked instead" for problem in policy.passed_over]
+    return [f"{problem}; {policy.shown} is used instead" for problem in policy.passed_over]
 
 
 def _announcement(question: ProbeRequest, configs: Sequence[RunConfig], policies: int) -> str:
     held = question.users * question.conversations
     most = 1 + policies * sum(served.most_requests(config, held) for config in configs)
     url = configs[0].simulator.base_url
-    return f"asks {url} at most {most:,} times, retries aside; --users and --repeats lower that"
+    return f"asks {url} at most {most:,} times, plus retries; --users and --repeats lower that"
 
 
 def _measure(
@@ -192,12 +192,14 @@ def _find_source(folder: Path, step: int | None, probe: Probe) -> PolicySource:
         raise ConfigError(f"{where}: {error}") from error
     found = source.of(folder, step)
     if probe.needs_start and not found.knows_start:
-        rule = f"policy.model must name what the policy began with for {probe.name}"
+        rule = f"policy.model must name the start model of the policy for {probe.name}"
         raise ConfigError(f"{where}: {rule}, got nothing")
     unknown = [key for key in found.left_out if key.startswith(OF_USERS)]
     if unknown and probe.battery is None:
-        rule = f"left_out must name nothing that users follow from, as {unknown[0]} does"
-        raise ConfigError(f"{where}: {rule}: put its value into config, and take it off that list")
+        rule = f"left_out must not name keys that determine the users, got {unknown[0]}"
+        raise ConfigError(
+            f"{where}: {rule}: put its value into config, and remove it from left_out"
+        )
     return found
 
 
@@ -210,7 +212,7 @@ def _levels(config: RunConfig) -> Any:
 def _levels_shown(config: RunConfig) -> str:
     """Return eval.levels as given; if empty, with the levels that are used instead."""
     typed, met = config.eval.levels, list(level_names(config).values())
-    return str(typed) if typed else f"{typed} (meets {', '.join(met)})"
+    return str(typed) if typed else f"{typed} (uses {', '.join(met)})"
 
 
 OF_USERS = ("simulator.", "difficulty.", "levels.", "eval.")

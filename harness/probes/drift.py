@@ -1,4 +1,4 @@
-"""Where has training moved the policy: to solving, and how far from where it began?"""
+"""Has training moved the policy towards solving, and how far from its start?"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUANTITIES = (
 )
 PROBE = Probe(
     "drift",
-    "Where has training moved the policy: to solving, and how far from where it began?",
+    "Has training moved the policy towards solving, and how far from its start?",
     lambda config: QUANTITIES,
     needs_start=True,
 )

@@ -128,5 +128,5 @@ def _refuse_options(probe: Probe, **options: int | None) -> None:
     for name, value in options.items():
         if value is not None:
             meets = "users" if probe.battery is None else "items"
-            rule = f"must go with another probe, since {probe.name} meets {meets}"
+            rule = f"must be given with another probe, since {probe.name} uses {meets}"
             raise ConfigError(f"{name} {rule}, got {value}")

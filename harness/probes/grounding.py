@@ -73,6 +73,6 @@ QUANTITIES = (
 )
 PROBE = Probe(
     "grounding",
-    "Does the policy make sure that it understands, and does asking pay?",
+    "Does the policy check that it understands, and is asking useful?",
     lambda config: QUANTITIES,
 )

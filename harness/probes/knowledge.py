@@ -139,8 +139,8 @@ def verdict(readings: Sequence[ProbeReading]) -> str:
     (low, told), (more_wrong, told_error) = warmer, error
     if low <= 0:
         return (
-            "no verdict: it is no warmer than what it is held against, so its errors say nothing "
-            f"of warmth; {warmth.QUANTITY.name} changed by {told} {warmth.QUANTITY.unit}"
+            "no verdict: the policy is not warmer than the reference, so its errors say nothing "
+            f"about warmth; {warmth.QUANTITY.name} changed by {told} {warmth.QUANTITY.unit}"
         )
     words = "more often wrong" if more_wrong > 0 else "not shown to be more often wrong"
     return f"warmer by {told} {warmth.QUANTITY.unit}, and {words}: {told_error} points"

@@ -80,26 +80,26 @@ def _quantities(config: RunConfig) -> Sequence[ProbeQuantity]:
 
 def _lacks(config: RunConfig) -> Mapping[str, str]:
     kind = config.simulator.kind
-    why = f"users of simulator={kind} have none of the personas whose unfamiliarity is known"
+    why = f"users of simulator={kind} have no personas of known unfamiliarity"
     return {} if kind in OURS else {SLOPE: why}
 
 
 def _not_measured(config: RunConfig) -> Sequence[str]:
     lacking = [f"{name}: {why}" for name, why in _lacks(config).items()]
     all_met = (
-        f"{unmet_setting('intentions')}, {unmet_setting('temperaments')}: difficulty.intentions "
-        "and difficulty.temperaments leave none out that training did not meet"
+        f"{unmet_setting('intentions')}, {unmet_setting('temperaments')}: training has all of "
+        "difficulty.intentions and difficulty.temperaments"
     )
     return lacking if left_out_kinds(config) else [all_met, *lacking]
 
 
 NOT_SERVED = (
-    "since its groups must be the same users but for what they came for and how they are, and a "
-    "model gives another user other words from the opening on"
+    "since its groups must have the same users except for intention and temperament, and a model "
+    "gives different users different words from the opening on"
 )
 PROBE = Probe(
     "novelty",
-    "Does what was learnt hold with users unlike those of training?",
+    "Does what was learnt carry over to users unlike those of training?",
     _quantities,
     settings=_settings,
     not_served=NOT_SERVED,

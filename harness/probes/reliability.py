@@ -25,8 +25,8 @@ from harness.probes.quantity import (
 from harness.probes.results import ProbeReading
 
 TABULAR = (
-    "policy.kind=tabular: it chooses strategies, and the phrase grammar which of the user's facts "
-    "a sentence takes up, mostly the newest, true or not: no training of this policy changes that"
+    "policy.kind=tabular: it chooses strategies, and the phrase grammar chooses the user's fact "
+    "(mostly the newest, true or not), which training does not change"
 )
 
 
@@ -68,7 +68,7 @@ def _verdict(readings: Sequence[ProbeReading]) -> str:
 
 PROBE = Probe(
     "reliability",
-    "Does the policy stay true to the facts, when its user is sad and when they are wrong?",
+    "Does the policy keep to the facts when the user is sad, and when the user is wrong?",
     _quantities,
     settings=_settings,
     combined=_combinations,

@@ -18,8 +18,8 @@ from harness.utils.safe_text import text
 PEOPLE, PUBLISHED = "people", "published"
 """Columns for human supporters, and for published changes by training."""
 METHOD = (
-    "[low, high]: 95% over {units}; change: the same {units} and draws, held against the same "
-    "policy; bold: its interval does not hold 0"
+    "[low, high]: 95% over {units}; change: relative to the same policy, with the same {units} and "
+    "draws; bold: the interval excludes 0"
 )
 
 

@@ -45,8 +45,8 @@ class PolicySource:
         """The start policy. Raises ConfigError if it is unknown."""
         if not self.knows_start:
             raise ConfigError(
-                f"{self.where}: policy.model must name what the policy began with, got nothing: "
-                "give a run or another folder, which it is held against, as --against"
+                f"{self.where}: policy.model must name the start model of the policy, got nothing: "
+                "give a run or another folder to compare with as --against"
             )
         return replace(
             self, weights=None, step=START, shown="the start", checkpoint=None, passed_over=()
@@ -62,14 +62,16 @@ def of(folder: Path, step: int | None) -> PolicySource:
     if not policy_file.is_model(folder):
         return _of_run(trained_run.find(folder, step))
     if step is not None:
-        raise ConfigError(f"--step must go with a run, since {folder} holds one model, got {step}")
+        raise ConfigError(
+            f"--step must be given with a run, since {folder} holds one model, got {step}"
+        )
     return _of_folder(folder, _read(folder))
 
 
 def all_checkpoints(folder: Path) -> list[PolicySource]:
     """Return each kept checkpoint of a run, earliest first. Raises as `of` does."""
     if policy_file.is_model(folder):
-        raise ConfigError(f"--along must go with a run, since {folder} holds one model")
+        raise ConfigError(f"--along must be given with a run, since {folder} holds one model")
     return [_of_run(one) for one in trained_run.every(folder)]
 
 

@@ -43,12 +43,12 @@ SENTENCES = {
 GREETING: Turns = (("user", "Hello."),)
 """A conversation that says nothing about the user."""
 TABULAR = (
-    "the policy's own choice, of policy.kind=tabular: it has no words; what it goes by is the "
+    "the policy's own choice, with policy.kind=tabular: it has no words, and acts on the "
     "listener's belief"
 )
 SERVED = (
-    "all that could be known of served users: the listener reads what scripted users say, and a "
-    "model's own words only as far as they are the same, so its numbers are a lower mark here"
+    "all that could be known of served users: the listener reads the sentences of scripted users, "
+    "and a model's words only if they are the same, so its numbers are lower bounds here"
 )
 Posterior = Callable[[HeldOutConversation], tuple[int, Sequence[float]] | None]
 """Returns the index of the user's intention and P(intention) before a reply; None if unknown."""
@@ -142,7 +142,7 @@ def _not_measured(config: RunConfig) -> Sequence[str]:
 
 PROBE = Probe(
     "understanding",
-    "Does the policy get to know what its user came for?",
+    "Does the policy find out what its user came for?",
     _quantities,
     then=with_choice,
     not_measured=_not_measured,

@@ -75,7 +75,7 @@ SETTINGS = (
 
 PROBE = Probe(
     "width",
-    "What is the best of several conversations worth, and how sure is one of them?",
+    "How good is the best of several conversations, and how much do they vary?",
     lambda config: QUANTITIES,
     max(SIZES),
     lambda config: SETTINGS,

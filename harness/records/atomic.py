@@ -139,7 +139,7 @@ def open_to_append(path: Path, mode: int = 0o666) -> int:
         descriptor = os.open(path.name, APPEND, mode, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise DataError(f"{path}: must be a regular file, and is not")
+        raise DataError(f"{path}: must be a regular file, but is not")
     return descriptor
 
 

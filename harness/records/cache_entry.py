@@ -59,7 +59,7 @@ def problem(entry: Path, needed: Sequence[str]) -> str | None:
         foreign = _first_foreign([entry]) or _first_foreign(sorted(entry.rglob("*")))
         differs = None if foreign else manifest.problem(entry) or _not_described(entry, needed)
     except FileNotFoundError as error:  # another process has just set it aside
-        return f"{error.filename}: must be there, and is gone"
+        return f"{error.filename}: must exist, but is gone"
     return f"{entry}: must be as its {manifest.NAME} says: {differs}" if differs else foreign
 
 
@@ -88,7 +88,7 @@ def _set_aside_if_there(entry: Path, needed: Sequence[str]) -> None:
     if os.path.lexists(entry):
         flaw = problem(entry, needed)
         aside = set_aside(entry)
-        safe_text.say(f"{flaw}; it is built again, and what was there is now {aside.name}")
+        safe_text.say(f"{flaw}; it is built again, and the old entry was renamed to {aside.name}")
 
 
 def _not_described(entry: Path, needed: Sequence[str]) -> str | None:
@@ -102,9 +102,9 @@ def _first_foreign(paths: Iterable[Path]) -> str | None:
     """Describe the first path that another user could write; None if there is none."""
     for path in paths:
         info = path.lstat()
-        rule = f"{path}: must be your own, and writable by nobody else"
+        rule = f"{path}: must be owned by you and not writable by others"
         if not (stat.S_ISREG(info.st_mode) or stat.S_ISDIR(info.st_mode)):
-            return f"{rule}, got a link or what is no file"
+            return f"{rule}, got a link or a special file"
         if info.st_uid != os.geteuid():
             return f"{rule}, got one of user {info.st_uid}"
         if info.st_mode & OTHERS_MAY_WRITE:

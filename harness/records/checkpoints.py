@@ -118,8 +118,8 @@ def refuse_other_rows(path: Path, metrics: Path, rows: RowSums | None) -> None:
         return
     raise DataError(
         f"{metrics}: rows 1 to {step_of(path)} must be those that {path.name} was saved after "
-        f"(sum {reprlib.repr(saved)}), and are others (sum {asdict(rows)}), as of another run; "
-        f"put its own {metrics.name} back"
+        f"(sum {reprlib.repr(saved)}), got rows with sum {asdict(rows)}, perhaps of another run; "
+        f"restore the run's own {metrics.name}"
     )
 
 

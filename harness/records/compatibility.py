@@ -190,5 +190,5 @@ def values_change(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) 
         return None
     return (
         f"{run.config}: must be as it was when the run was planned (hash and seed {planned}, "
-        f"got {now}); put it back, or make another run with `harness train --dir`"
+        f"got {now}); restore it, or start another run with `harness train --dir`"
     )

@@ -65,7 +65,7 @@ def refuse_foreign(path: Path, named: Path, is_sweep: bool) -> None:
     foreign = sorted(name for name in names(path) if not _is_ours(path, name, is_sweep))
     if foreign:
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        rule = f"holds {foreign[0]!r}{more}, which is no part of {_kind_name(is_sweep)}"
+        rule = f"holds {foreign[0]!r}{more}, which is not part of {_kind_name(is_sweep)}"
         raise ConfigError(f"{named}: {rule}; move it away first")
 
 

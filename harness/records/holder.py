@@ -159,7 +159,7 @@ class LockKeeper:
             return again is not None
         if named is not None and named.lives:
             rule = f"taken over by process {named} after its {run_lock.NAME} was deleted"
-            raise StoppedError(f"{self._run.path}: {rule}; this process writes no more to it")
+            raise StoppedError(f"{self._run.path}: {rule}; this process no longer writes to it")
         atomic.write_text(self._run.holder, self._me.to_text())
         return True
 

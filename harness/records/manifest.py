@@ -46,7 +46,7 @@ def problem(folder: Path) -> str | None:
     except DataError as error:
         return str(error)
     if any(path.is_symlink() for path in folder.rglob("*")):
-        return "must hold no link, and does"
+        return "must not contain links, but does"
     changed = _changed_files(folder, wanted)
     return f"{changed[0]} differs from its manifest" if changed else None
 

@@ -73,14 +73,14 @@ def scan(path: Path) -> RowScan:
     """
     if not path.is_file():
         path.stat()
-        raise DataError(f"{path}: must be a regular file, and is not")
+        raise DataError(f"{path}: must be a regular file, but is not")
     ends, unchecked, torn, problem = array("q", [0]), 0, False, None
     summed = array("L", [0])
     with open(path, "rb", opener=plain_file.opener) as file:
         lines = iter(lambda: file.readline(LONGEST_ROW_BYTES + 1), b"")
         for step, line in enumerate(lines, start=1):
             if len(line) > LONGEST_ROW_BYTES:
-                rule = f"a row must be at most {LONGEST_ROW_BYTES:,} bytes long, and this is longer"
+                rule = f"a row must be at most {LONGEST_ROW_BYTES:,} bytes long, but is longer"
                 raise DataError(f"{path}:{step}: {rule}")
             torn = not line.endswith(b"\n")
             if torn:
@@ -102,13 +102,13 @@ def _problem(step: int, line: bytes, checked: bool | None, lacking_before: bool)
         return f"row {step} must be of step {step}, got {start!r}"
     if checked:
         return None
-    rule = f"row {step} must fit its checksum"
+    rule = f"row {step} must match its checksum"
     if checked is False:
-        return f"{rule}, and does not: it was changed after it was written"
+        return f"{rule}, but does not: it was changed after it was written"
     if not lacking_before:
-        return f"{rule} as the rows before it do, got none"
+        return f"{rule} like the rows before it, got none"
     if not _is_row(line):
-        return f"row {step} must be a JSON object of numbers and nulls, and is not"
+        return f"row {step} must be a JSON object of numbers and nulls, but is not"
     return None
 
 

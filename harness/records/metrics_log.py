@@ -99,7 +99,7 @@ class MetricsLog:
         try:
             return line, dict(json.loads(line))
         except (ValueError, TypeError, RecursionError) as error:
-            rule = f"row {step} must be a JSON object of numbers and nulls, and is not"
+            rule = f"row {step} must be a JSON object of numbers and nulls, but is not"
             raise DataError(f"{self._path}:{step}: {rule}") from error
 
     def values(self, step: int) -> dict[str, Any]:

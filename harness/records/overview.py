@@ -114,7 +114,7 @@ def _below(folder: Path, depth: int) -> Iterator[OverviewEntry]:
         yield of_run(folder)
         return
     elif {"config.yaml", "metrics.jsonl"} <= names.keys():
-        reason = f"{folder}: run.json is missing, and the files of a run are there"
+        reason = f"{folder}: run.json is missing, but other files of a run are there"
         yield OverviewEntry(
             RUN, folder, run_state.DAMAGED, reason, _began_unix_s(folder), _outline(folder)[0]
         )

@@ -39,13 +39,13 @@ def text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise DataError(f"{path}: cannot be read: must be a regular file, and is not")
+            raise DataError(f"{path}: cannot be read: must be a regular file, but is not")
         if status.st_size > largest_bytes:
             rule = f"must be at most {largest_bytes:,} bytes, got {status.st_size:,}"
             raise DataError(f"{path}: cannot be read: {rule}")
         return path.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
-        rule = f"must be UTF-8, byte {error.start} is not"
+        rule = f"must be UTF-8, but byte {error.start} is not"
         raise DataError(f"{path}: cannot be read: {rule}") from error
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or one_line(error)
@@ -55,7 +55,7 @@ def text(path: Path, largest_bytes: int = LARGEST_BYTES) -> str:
 def refuse_link(path: Path) -> None:
     """Raise DataError if `path`, which a run is about to write, is a link."""
     if path.is_symlink():
-        rule = "a run writes to files and folders of its own only"
+        rule = "must not be a link, since a run writes only to its own files and folders"
         raise DataError(f"{path}: {rule}, got a link to {path.readlink()}")
 
 

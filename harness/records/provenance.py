@@ -152,7 +152,7 @@ def conflict(given: RunIdentity, own: RunIdentity) -> str | None:
         theirs, wanted = getattr(given, kind), getattr(own, kind)
         if theirs != wanted and not (kind == "start_model" and None in (theirs, wanted)):
             name = kind.replace("_", " ")
-            return f"{name} {shorten(theirs)} where the run has {shorten(wanted)}"
+            return f"{name} {shorten(theirs)} instead of the run's {shorten(wanted)}"
     return None
 
 

@@ -61,7 +61,7 @@ def check(path: Path) -> Removable:
     """
     path = path.parent.resolve() / path.name if path.name not in ("", "..") else path.resolve()
     if path.is_symlink():
-        rule = "a link is not removed, nor what it leads to; name the folder itself"
+        rule = "links and their targets are not removed; name the folder itself"
         raise ConfigError(f"{path}: {rule}, got one to {path.readlink()}")
     names = folder_contents.names(path)
     is_sweep = sweep_file.FILE in names
@@ -75,7 +75,7 @@ def check(path: Path) -> Removable:
     folder_contents.refuse_foreign(path, path, is_sweep)
     with contextlib.suppress(OSError):
         if path in (here := Path.cwd()).parents or path == here:
-            raise ConfigError(f"{path}: is the folder that you are in; leave it first")
+            raise ConfigError(f"{path}: is the current folder; leave it first")
     others = folder_contents.other_runs(path) if is_sweep else ()
     try:
         status = path.lstat()
@@ -139,7 +139,7 @@ def _set_aside(checked: Removable) -> Path:
     with atomic.storage_errors(path), contextlib.ExitStack() as at_end:
         descriptor = run_lock.acquire(path, run_lock.ASKING_S)
         if descriptor is None:
-            raise StoppedError(f"{path}: held by a process that has come to it just now")
+            raise StoppedError(f"{path}: held by a process that has just started")
         at_end.callback(os.close, descriptor)
         trash = path.with_name(f".{path.name}.{secrets.token_hex(8)}.trash")
         with atomic.open_folder(path.parent) as parent:
@@ -148,11 +148,13 @@ def _set_aside(checked: Removable) -> Path:
     try:
         status = trash.lstat()
         if (status.st_dev, status.st_ino) != checked.number:
-            raise ConfigError(f"{path}: another folder has come to its place; it is left alone")
+            raise ConfigError(f"{path}: was replaced by another folder, which was not removed")
         folder_contents.refuse_foreign(trash, path, checked.is_sweep)  # `check` may be long ago
         _refuse_held(trash)  # processes that held it before the rename
         if come := {*folder_contents.other_runs(trash)} - {*checked.others}:
-            raise ConfigError(f"{path}: the run {min(come)} has come into it; it is left alone")
+            raise ConfigError(
+                f"{path}: the run {min(come)} was added meanwhile; nothing was removed"
+            )
     except (StoppedError, ConfigError, DataError):
         with atomic.storage_errors(path):
             trash.rename(path)
@@ -211,11 +213,11 @@ def _refuse_held(path: Path) -> None:
         run = RunFolder(place)
         held = holder_file.other_writer(place, run.metrics) or holder.holder(run)
         if held is not None:
-            raise StoppedError(f"{place}: held by process {held}; stop that first")
+            raise StoppedError(f"{place}: held by process {held}; stop it first")
         held = holder.holder_elsewhere(run)
         if held is not None:
             silent = f"{holder_file.SILENT_S / 60:.0f} minutes"
-            advice = f"stop that first, or wait until it has written nothing for {silent}"
+            advice = f"stop it first, or wait until it has written nothing for {silent}"
             raise StoppedError(f"{place}: held by process {held}; {advice}")
 
 

@@ -159,7 +159,7 @@ def read_config(folder: RunFolder) -> RunConfig:
         lacking = lacking_plug_ins(folder)
         if not lacking:
             raise
-        rule = f"planned with {', '.join(lacking)}, not installed here"
+        rule = f"planned with {', '.join(lacking)}, which is not installed here"
         raise ConfigError(f"{error}; {rule}") from error
 
 

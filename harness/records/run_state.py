@@ -86,6 +86,6 @@ def of_row(row: LedgerRow, run: RunFolder) -> RunState:
 
 def missing_status(run: RunFolder) -> DataError:
     """Return the error for a folder that contains a run's files but no run.json."""
-    rule = f"{run.status.name} is missing, and a run starts again only in an empty folder"
-    advice = "move the folder away, and a resume of the sweep starts the run again"
+    rule = f"{run.status.name} is missing, and a run can start again only in an empty folder"
+    advice = "move the folder away and resume the sweep to start the run again"
     return DataError(f"{run.path}: {rule}; {advice}")

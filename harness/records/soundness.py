@@ -54,7 +54,7 @@ def check_config(
         yield IntegrityFinding("config", DAMAGED, changed)
     elif not status.config_hash:
         yield IntegrityFinding(
-            "config", NOTE, f"{run.status}: holds no hash of the config to check it by"
+            "config", NOTE, f"{run.status}: has no hash to check the config with"
         )
     else:
         yield IntegrityFinding("config", OK, f"as planned, hash {status.config_hash}")
@@ -62,7 +62,7 @@ def check_config(
     if lacks:
         kind = f"{run.config}: was written before {', '.join(lacks[:3])}"
         yield IntegrityFinding(
-            "config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: the defaults hold"
+            "config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: their defaults are used"
         )
     if run_config.simulator.profiles:
         plain_file.text(run.profiles)
@@ -96,7 +96,7 @@ def check_metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[I
 def _describe_torn_row(run: RunFolder, step: int) -> str:
     """Say that the row of `step` has no end, and what a resume does about it."""
     saved_up_to = max(map(checkpoints.step_of, checkpoints.all_in(run.checkpoints)), default=0)
-    end = f"{run.metrics}:{step}: has no end, as a killed run leaves it"
+    end = f"{run.metrics}:{step}: is incomplete, as after a killed run"
     if saved_up_to < step:
         return f"{end}; a resume cuts it off and computes the row again"
     return f"{end}; a resume is refused while a checkpoint of step {saved_up_to} needs the row"
@@ -110,8 +110,8 @@ def other_rows(run: RunFolder, status: RunStatus, scanned: RowScan) -> str | Non
     if status.rows is None or sums is None or status.rows == asdict(sums):
         return None
     return (
-        f"{run.metrics}: rows 1 to {status.last_step} must be those that the run wrote, by the sum "
-        f"in {run.status.name} ({dict(status.rows)}), and are others ({asdict(sums)})"
+        f"{run.metrics}: rows 1 to {status.last_step} must have the checksum in {run.status.name} "
+        f"({dict(status.rows)}), got {asdict(sums)}"
     )
 
 
@@ -212,7 +212,7 @@ def _unreadable(path: Path) -> str | None:
             for group in range(file.num_row_groups):
                 file.read_row_group(group, use_threads=False)
     except (pa.ArrowException, OSError, ValueError, DataError) as error:
-        return f"{path}: must be a parquet file of turns, and is not: {plain_file.one_line(error)}"
+        return f"{path}: must be a parquet file of turns, but is not: {plain_file.one_line(error)}"
     return None
 
 
@@ -226,9 +226,9 @@ def check_outcomes(run: RunFolder, status: RunStatus) -> Iterator[IntegrityFindi
     evaluated = dict(_evaluated_rows(run)) if run.metrics.is_file() else {}
     if not os.path.lexists(path):
         if evaluated and status.status == "done":
-            kind = "is not there, made by an older version or lost"
+            kind = "is missing: lost, or the run is of an older version"
             yield IntegrityFinding(
-                part, NOTE, f"{path}: {kind}; `harness variance` takes means instead"
+                part, NOTE, f"{path}: {kind}; `harness variance` uses means instead"
             )
         return
     plain_file.refuse_link(path)

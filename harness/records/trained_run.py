@@ -79,11 +79,11 @@ def _checkpoint(
     if step is None:
         newest, problems = checkpoints.newest(run.checkpoints, identity)
         if newest is None:
-            raise DataError(f"{_whole(problems[-1])}; no other is whole")
+            raise DataError(f"{_whole(problems[-1])}; no other is undamaged")
         return newest, problems
     named = [path for path in kept if checkpoints.step_of(path) == step]
     if not named:
-        rule = f"--step must be one whose checkpoint was kept, {_format_steps(kept)}"
+        rule = f"--step must be a step whose checkpoint was kept, {_format_steps(kept)}"
         raise ConfigError(
             f"{run.checkpoints}: {rule}; got {step}: trainer.keep_every=N keeps every N-th"
         )

@@ -25,7 +25,7 @@ def cache() -> Path:
     with contextlib.suppress(RuntimeError):  # neither $HOME nor an entry among the users
         if Path.home().is_absolute():
             return (Path.home() / ".cache" / "harness").resolve()
-    rule = "must name a folder for what is kept between runs, since this user has no home"
+    rule = "must name a folder for the cache, since this user has no home folder"
     raise FolderError(f"HARNESS_CACHE: {rule}; got nothing: set it, or XDG_CACHE_HOME")
 
 
@@ -38,13 +38,13 @@ def writable_cache() -> Path:
     path = cache()
     there = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
     if not there.is_dir():
-        given = f"{there}, which is no folder"
+        given = f"{there}, which is not a folder"
     elif not os.access(there, os.W_OK | os.X_OK):
         given = f"{there}, which cannot be written to"
     else:
         return path
     named = [name for name in ("HARNESS_CACHE", "XDG_CACHE_HOME") if os.environ.get(name)]
-    rule = "must name a folder that can be written to, for what is kept between runs"
+    rule = "must name a writable folder for the cache"
     if named:
         raise ConfigError(f"{named[0]}: {rule}; got {given}")
     raise FolderError(f"HARNESS_CACHE: {rule}; got nothing, and without it {given}")
@@ -59,7 +59,7 @@ def temporary() -> Path:
         return Path(tempfile.gettempdir())
     except OSError as error:
         named = os.environ.get("TMPDIR", "nothing")
-        rule = "must name a folder that can be written to, and neither it nor /tmp is one"
+        rule = "must name a writable folder, but neither it nor /tmp is writable"
         raise StorageError(f"TMPDIR: {rule}; got {named}") from error
 
 
@@ -74,9 +74,9 @@ def own_temporary(name: str) -> Path:
         path.mkdir(mode=0o700, exist_ok=True)
         status = path.lstat()
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-        raise DeviceError(f"{path}: must be a folder of your own; somebody else has made it")
+        raise DeviceError(f"{path}: must be owned by you, but belongs to another user")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        rule = "must be a folder that nobody else may write to"
+        rule = "must be a folder that is not writable by others"
         raise DeviceError(
             f"{path}: {rule}, got mode {stat.S_IMODE(status.st_mode):o}; chmod 700 it"
         )

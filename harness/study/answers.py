@@ -170,7 +170,9 @@ def _ask_in_pool(root: Path, every: Sequence[RequiredProbe], pool: Executor) -> 
             failures += _report_progress(told, one, future.result())
             del left[one]
     except BrokenProcessPool:  # a process was killed, most likely for lack of memory
-        safe_text.say("a process that asked a probe was killed; the rest is asked one by one")
+        safe_text.say(
+            "a process that asked a probe was killed; the remaining probes are asked one at a time"
+        )
         return failures + _in_turn(root, list(left))
     return failures
 

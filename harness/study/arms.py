@@ -56,15 +56,15 @@ def warnings(planned: PlannedStudy) -> Iterator[str]:
     """Yield warnings, before the first run, about what will leave links undecided."""
     stated = planned.stated
     if len(stated.seeds) < FEWEST_SEEDS:
-        rule = f"a seed is the replicate, and no link is decided below {FEWEST_SEEDS} of them"
+        rule = f"no link is decided with fewer than {FEWEST_SEEDS} seeds"
         yield f"seed: {rule}, got {len(stated.seeds)}"
     if stated.most_seeds is not None and len(stated.seeds) > stated.most_seeds:
-        rule = f"the last look was stated to be at {stated.most_seeds} seeds, and none after it"
-        yield f"most_seeds: {rule} decides a link, got {len(stated.seeds)} seeds"
+        rule = f"the last look was stated to be at {stated.most_seeds} seeds; a later one"
+        yield f"most_seeds: {rule} decides no link, got {len(stated.seeds)} seeds"
     links = (*stated.links, *stated.checks)
     for link in links:
         if link.crossed and FEWEST_SEEDS <= len(stated.seeds) < crossed.FEWEST_SEEDS:
-            rule = f"a link on a crossed table is not decided below {crossed.FEWEST_SEEDS} seeds"
+            rule = f"a crossed table is not decided with fewer than {crossed.FEWEST_SEEDS} seeds"
             yield f"seed: {link.name}: {rule}, got {len(stated.seeds)}"
     asked = {link.quantity for link in links if not quantities.of_link(link).every_step}
     configs = [point.config for _, point in planned.distinct().values()]
@@ -72,12 +72,12 @@ def warnings(planned: PlannedStudy) -> Iterator[str]:
     if asked and cost.evaluations(least) < FEWEST_POINTS:
         steps, every = least.trainer.steps, least.trainer.evaluated_every
         yield (
-            f"trainer.steps: no link on {', '.join(sorted(asked))} will be decided, since that "
-            f"takes {FEWEST_POINTS} evaluations, got {cost.evaluations(least)} in {steps} steps "
+            f"trainer.steps: a link on {', '.join(sorted(asked))} needs {FEWEST_POINTS} "
+            f"evaluations to be decided, got {cost.evaluations(least)} in {steps} steps "
             f"evaluated every {every}"
         )
     for same in _equal(planned):
-        yield f"arms: {' and '.join(same)} are the same runs, and nothing will tell them apart"
+        yield f"arms: {' and '.join(same)} are the same runs, so they cannot differ"
     yield from _unequal_choices(stated)
 
 
@@ -92,9 +92,9 @@ def _unequal_choices(stated: StudyStatement) -> Iterator[str]:
             where = "in every place" if link.crossed else "on either side"
             got = " and ".join(map(str, dict.fromkeys(choices)))
             yield (
-                f"best: {link.name}: must choose among as many arms {where}, got {got}; where all "
-                "arms are alike, the best of 3 is said to end higher than one arm in 5% of "
-                "studies, that of 8 in 7 to 12%, where 2.5% is nominal"
+                f"best: {link.name}: must choose among the same number of arms {where}, got {got}; "
+                "if all arms are equal, the best of 3 is falsely found to end higher than one arm "
+                "in 5% of studies and the best of 8 in 7 to 12%, instead of the nominal 2.5%"
             )
 
 
@@ -181,9 +181,9 @@ def _refuse_without_null(
         lacking_null = [arm for arm in probe_links.arms_of(link, stated.best) if arm in lacking]
         if link.net_of_null and lacking_null:
             rule = (
-                f"net_of_null needs null controls of {' and '.join(lacking_null)}, which no arm is"
+                f"net_of_null needs null controls of {' and '.join(lacking_null)}, got no such arm"
             )
-            raise ConfigError(f"{where}: {link.name}: {rule}; null_controls: true makes them")
+            raise ConfigError(f"{where}: {link.name}: {rule}; null_controls: true adds them")
 
 
 def null_arms(planned: PlannedStudy, arms: Sequence[str]) -> list[str]:
@@ -221,12 +221,14 @@ def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, ParsedO
     }
     for word in words:
         if word.swept and word.key != SEED:
-            rule = "a study takes one value of a key, and several of seed only"
+            rule = "a study takes one value of each key, and several values only of seed"
             raise ConfigError(f"{keys.without_secret(word.text)}: {rule}")
         if word.key == "sweeps":
-            raise ConfigError(f"{word.text}: a study has its arms in its own file, {file.path}")
+            raise ConfigError(
+                f"{word.text}: the arms of a study must be in its own file, {file.path}"
+            )
         if word.key in taken:
-            rule = f"the arms of {file.path} set {word.key}, and are about it"
+            rule = f"{word.key} is set by the arms of {file.path} and cannot be overridden"
             raise ConfigError(
                 f"{keys.without_secret(word.text)}: {rule}; copy the file to change that"
             )
@@ -247,7 +249,7 @@ def _points(words: Sequence[str], beside: Sequence[str]) -> dict[int, Point]:
     plan: Plan = planner.plan([*times.resolve_factors(words), *beside])
     others = [key for key in plan.axes if key != SEED]
     if others:
-        raise ConfigError(f"an arm is one point, got several values of {others[0]}")
+        raise ConfigError(f"an arm must have one value of each key, got several of {others[0]}")
     return {point.config.seed: point for point in plan.points}
 
 

@@ -65,7 +65,7 @@ def sentence(configs: list[RunConfig]) -> str:
         first = next(config for config in configs if _cpu_s(config) is None)
         what = f"policy={first.policy.name}, simulator={first.simulator.name}"
         here = " in this shape, or on a GPU," if first.policy.name in MEASURED else ""
-        return f"{runs}: CPU hours not known, since {what}{here} was never measured"
+        return f"{runs}: CPU hours not known, since {what}{here} has not been measured"
     names = dict.fromkeys(config.policy.name for config in configs)
     how = "; ".join(_describe(name, len(names) > 1) for name in names)
     return f"{runs}: {about(hours)} ({how}, measured on one core)"

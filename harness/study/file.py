@@ -129,7 +129,7 @@ def _text(path: Path, key: str, value: Any) -> str:
 
 def _seeds(path: Path, value: Any) -> str:
     if not (isinstance(value, str) and value.strip()):
-        rule = "must be text as behind `seed=`, such as range(1,4) or '1'"
+        rule = "must be text like the value of `seed=`, such as range(1,4) or '1'"
         raise ConfigError(f"{path}: seeds {rule}, got {value!r}")
     return " ".join(value.split())
 
@@ -154,7 +154,7 @@ def _check_name(name: str, known: Sequence[str]) -> None:
     """Raise ConfigError if no study is named, or an unknown one."""
     if not name or "=" in name:
         rule = f"the first word must be the name of a study, one of {', '.join(known)}"
-        given = f"got {name!r}: write the name before it" if name else "got none"
+        given = f"got {name!r}: write the study's name first" if name else "got none"
         raise ConfigError(f"study: {rule}; {given}; `harness study NAME --dry-run` shows its runs")
     checks.one_of("study", name, known)
 
@@ -185,7 +185,9 @@ def _best(path: Path, value: Any, arms: Mapping[str, Any]) -> dict[str, tuple[st
         raise ConfigError(f"{path}: best must map names to lists of arms, got {value!r}")
     for name, of in value.items():
         if name in arms or not (isinstance(name, str) and ARM.fullmatch(name)):
-            raise ConfigError(f"{path}: best: a name must be an arm's and new, got {name!r}")
+            raise ConfigError(
+                f"{path}: best: a name must be valid for an arm and not used, got {name!r}"
+            )
         checks.all_of(f"{path}: best.{name}", _words(path, f"best.{name}", of), arms)
     return {name: tuple(of) for name, of in value.items()}
 
@@ -205,7 +207,7 @@ def _links(path: Path, part: str, value: Any, arms: Sequence[str]) -> tuple[Link
     if value is None:
         return ()
     if not isinstance(value, dict):
-        raise ConfigError(f"{path}: {part} must map names to what they state, got {value!r}")
+        raise ConfigError(f"{path}: {part} must map names to statements, got {value!r}")
     for name in value:
         if not isinstance(name, str):
             raise ConfigError(f"{path}: {part}: a name must be text, got {name!r}")
@@ -219,7 +221,7 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
         checks.one_of(f"{where}: a key", str(key), OF_LINK)
     missing = next((key for key in NEEDED if key not in of), None)
     if missing:
-        raise ConfigError(f"{where}.{missing} must be there, got only {', '.join(map(str, of))}")
+        raise ConfigError(f"{where}.{missing} is required, got only {', '.join(map(str, of))}")
     probe, table = probe_links.of_probe(where, of), _parse_table(f"{where}.{CROSSED}", of, arms)
     parsed = (*probe_links.KEYS, CROSSED)
     plain = {key: value for key, value in of.items() if key not in parsed}
@@ -243,7 +245,7 @@ def _parse_table(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> Fact
     for key in ("rows", "columns"):
         name = value[key]
         if not (isinstance(name, str) and ARM.fullmatch(name)) or name in arms:
-            rule = "must name a factor by at most 32 of a-z, 0-9 and '_', and no arm"
+            rule = "must be at most 32 of a-z, 0-9 and '_', and not the name of an arm"
             raise ConfigError(f"{where}.{key} {rule}, got {name!r}")
     if value["rows"] == value["columns"]:
         rule = f"must be another factor than {value['rows']}"
@@ -255,10 +257,10 @@ def _parse_table(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> Fact
         checks.all_of(f"{where}.arms", map(str, row), arms)
     lengths = [len(row) for row in rows]
     if len(set(lengths)) > 1:
-        rule = "must have an arm in every place, so rows of one length"
+        rule = "must have an arm in every place, so rows of equal length"
         raise ConfigError(f"{where}.arms {rule}, got rows of {', '.join(map(str, lengths))}")
     if len(rows) < 2 or lengths[0] < 2:
-        rule = "must be two rows of two arms at least"
+        rule = "must be at least two rows of two arms"
         raise ConfigError(f"{where}.arms {rule}, got {len(rows)} of {lengths[0] if rows else 0}")
     return FactorialTable(
         value["rows"], value["columns"], tuple(tuple(map(str, row)) for row in rows)
@@ -298,14 +300,14 @@ def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
     if not (math.isfinite(link.margin) and link.margin > 0):
         raise ConfigError(f"{where}.margin must be a finite number above 0, got {link.margin!r}")
     if link.direction == "earlier" and link.crossed:
-        raise ConfigError(f"{where}.direction must be less or more of variances, got 'earlier'")
+        raise ConfigError(f"{where}.direction must be less or more for variances, got 'earlier'")
     if link.direction == "earlier" and not quantity.is_onset:
         raise ConfigError(
-            f"{where}.direction must be less or more, except of an onset, got 'earlier'"
+            f"{where}.direction must be less or more, except for an onset, got 'earlier'"
         )
     if link.net_of_null and not quantity.null:
         allowed = ", ".join(name for name in quantities.STUDIED if QUANTITIES[name].null)
-        raise ConfigError(f"{where}.net_of_null must be false, except of {allowed}, got true")
+        raise ConfigError(f"{where}.net_of_null must be false, except for {allowed}, got true")
 
 
 def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> None:
@@ -313,11 +315,11 @@ def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> No
     check_names = [check.name for check in asked]
     for link in (*links, *asked):
         if link.given is not None and not check_names:
-            rule = "names a check, and the file has no checks"
+            rule = "must name a check, but the file has no checks"
             raise ConfigError(f"{path}: {link.name}.given {rule}, got {link.given!r}")
         if link.given is not None:
             checks.one_of(f"{path}: {link.name}.given", link.given, check_names)
     for place, check in enumerate(asked):
         if check.given in check_names[place:]:
-            rule = "must be a check that stands before it"
+            rule = "must be an earlier check"
             raise ConfigError(f"{path}: {check.name}.given {rule}, got {check.given!r}")

@@ -78,7 +78,7 @@ def existing(planned: PlannedStudy, root: Path) -> StudyRecord | None:
     if not root.exists():
         return None
     if not root.is_dir():
-        raise ConfigError(f"--dir: must name a folder, there or yet to be made, got {str(root)!r}")
+        raise ConfigError(f"--dir: must name an existing or new folder, got {str(root)!r}")
     if (root / study_file.FILE).is_file():
         record = study_file.read(root)
         if record.study != planned.name:
@@ -118,7 +118,7 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") 
         if key not in before:
             sentences.append(f"{path}: added, {_format_value(new)}")
         elif key not in now:
-            sentences.append(f"{path}: taken away, was {_format_value(old)}")
+            sentences.append(f"{path}: removed, was {_format_value(old)}")
         elif isinstance(old, dict) and isinstance(new, dict):
             sentences += changes(old, new, path)
         elif old != new:

@@ -71,7 +71,7 @@ def _judge_again(
     names = {name for pair in pairs for name in str(pair).split(" ")}
     known = _with_their_controls(names, done, stated, record)
     members, lost = analysis.load_members(known, pool), study_arms.diverged_runs(runs)
-    arms = study_arms.assign_runs(record, stated, members, lost)
+    arms = study_arms.assign_runs(record, stated, members, lost, study_arms.not_started(runs))
     outcome = study_outcome.judge_study(record.study, stated, str(root), arms, record.changed, seen)
     if (kept := result.get("beside")) is not None:
         effects = other_study.compare_stored_study([*outcome.links, *outcome.checks], kept)
@@ -108,7 +108,7 @@ def _notes(
     more = len([folder for folder in done if folder.name in planned]) - len(known)
     if more:
         notes.append(
-            f"{more} runs have finished since it was last judged and are not in this verdict: "
+            f"{more} runs have finished since the last look and are not in this verdict: "
             f"`harness study {record.study}` judges them, which counts as another look"
         )
     if result.get("verdict") != outcome.verdict:

@@ -56,12 +56,12 @@ def of_probe(where: str, given: Mapping[str, Any]) -> LinkProbe | None:
     """
     if PROBE not in given:
         if LEVEL in given:
-            rule = "goes with probe; another link has its evaluation"
+            rule = "needs the key probe; other links have the key evaluation"
             raise ConfigError(f"{where}.{LEVEL} {rule}, got {given[LEVEL]!r}")
         return None
     checks.one_of(f"{where}.{PROBE}", str(given[PROBE]), registry.PROBES)
     if "evaluation" in given:
-        rule = f"goes without probe, whose link has its {LEVEL}"
+        rule = f"cannot be combined with probe; use the key {LEVEL}"
         raise ConfigError(f"{where}.evaluation {rule}, got {given['evaluation']!r}")
     level = given.get(LEVEL, "")
     if not isinstance(level, str):
@@ -86,7 +86,7 @@ def resolve(
     first = found[0][1]
     for arm, one in found:
         if one != first:
-            rule = "must be asked alike in all arms of a link"
+            rule = "must have the same options in all arms of a link"
             raise ConfigError(
                 f"{where}: probe {first.name} {rule}, got {first} and, of {arm}, {one}"
             )

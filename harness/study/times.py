@@ -14,7 +14,7 @@ from harness.errors import ConfigError
 TIMES = re.compile(r"([a-z_0-9.]+)=\*(.*)")
 BOUNDED = re.compile(r"[^eE]*([eE][+-]?\d{1,3})?")
 """Limits the exponent, since Fraction would expand a huge one to all of its digits."""
-RULE = "behind * must stand a number, as in *3 or *1/3"
+RULE = "* must be followed by a number, as in *3 or *1/3"
 
 
 def without_factors(words: Sequence[str]) -> list[str]:
@@ -48,7 +48,7 @@ def _product(config: Any, key: str, times: str) -> int | float:
         value = getattr(value, name, None)
     if key == "seed" or isinstance(value, bool) or not isinstance(value, int | float):
         overrides.check(parse([f"{key}={times}"]))  # reports an unknown key
-        rule = "only a number of the config itself is multiplied, no choice, seed or remedy's own"
+        rule = "only numeric keys can be multiplied, except seed and the keys of a remedy"
         raise ConfigError(f"{key}=*{times}: {rule}")
     try:
         if not BOUNDED.fullmatch(times):

@@ -178,7 +178,7 @@ def expected(run: RunFolder, error: Exception) -> HarnessError | None:
         text = safe_text.escape_one_line(f"{type(error).__name__}: {error}")[:200]
         rule = "a checkpoint must hold what this program saved"
         return DataError(
-            f"{run.checkpoints}: {rule}; it is as its manifest says, and does not: {text}"
+            f"{run.checkpoints}: {rule}, but does not, although it matches its manifest: {text}"
         )
     return None
 

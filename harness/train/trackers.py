@@ -122,7 +122,7 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
     except (Exception, SystemExit) as error:
         text = safe_text.escape_one_line(f"{type(error).__name__}: {error}")[:200]
         where = debug_log.log_traceback(run.path, error)
-        _warn(name, f"failed and is disabled; the run goes on ({text}){where}")
+        _warn(name, f"failed and is disabled; the run continues ({text}){where}")
 
 
 def _keep(path: Path, had: Mapping[str, Any]) -> None:

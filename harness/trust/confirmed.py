@@ -76,7 +76,7 @@ def remove(grant: Grant) -> None:
     with _alone():
         before = read()
         if grant not in before:
-            rule = "must be confirmed to be taken back; `harness trust` lists what is"
+            rule = "must be confirmed before it can be revoked; `harness trust` lists permissions"
             raise ConfigError(f"{file()}: {grant.host} {grant.variable} {rule}")
         _write(before - {grant})
 
@@ -98,7 +98,7 @@ def _alone() -> Iterator[None]:
             folder.mkdir(parents=True, exist_ok=True)
             lock = run_lock.acquire(folder, LOCK_WAIT_S)
         if lock is None:
-            raise StorageError(f"{folder}: must not be in use for {LOCK_WAIT_S:g} s, and was")
+            raise StorageError(f"{folder}: must not be in use for {LOCK_WAIT_S:g} s, but was")
         try:
             yield
         finally:
@@ -123,7 +123,7 @@ def _refuse_others(where: Path, status: os.stat_result) -> None:
 
 def _not_own(where: Path, problem: str) -> ConfigError:
     rule = "must be a regular file of your own that nobody else can change"
-    return ConfigError(f"{where}: {rule}, got {problem}; look at what it confirms, then remove it")
+    return ConfigError(f"{where}: {rule}, got {problem}; check what it confirms, then remove it")
 
 
 def _grants(where: Path, data: bytes) -> frozenset[Grant]:

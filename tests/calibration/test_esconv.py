@@ -89,6 +89,6 @@ def test_the_command_prints_a_table_and_keeps_the_numbers(file: Path, tmp_path: 
     refused = here("calibrate", "--esconv", str(file), "difficulty=easy", cwd=tmp_path)
     assert refused.returncode == 2
     assert refused.stderr == (
-        "harness: --esconv: hearing is the same at every level, so only "
-        "simulator.reader* goes with --esconv, got difficulty=easy\n"
+        "harness: --esconv: recognition is the same at every level, so only "
+        "simulator.reader* may be given with it, got difficulty=easy\n"
     )

@@ -198,5 +198,5 @@ def test_an_endpoint_that_goes_away_says_nothing_of_its_model(
 def test_a_user_whom_nobody_measured_is_trained_on_and_told() -> None:
     (note,) = user_validity.check([planner.point(["simulator=served", *SHORT]).config])
     assert note.startswith(
-        "difficulty=medium: not admitted, and every verdict says so: nobody has measured m"
+        "difficulty=medium: not admitted, and every verdict says so: m has not been measured"
     )

@@ -22,19 +22,19 @@ from harness.testing.commands import harness, here
         (["--format", "png,md"], "--format: must be some of png, svg, pdf, got 'md'"),
         (
             ["simulator=served", "--format", "pdf"],
-            "--format: the admission test of a served user draws no picture, got pdf",
+            "--format: the admission test of a served user has no picture, got pdf",
         ),
         *(
             (
                 ["difficulty=hard", word],
                 f"{word.partition('=')[0]}: calibrate trains nothing, so only difficulty, "
-                f"simulator and algorithm.group_size change it, got {word}",
+                f"simulator and algorithm.group_size have an effect, got {word}",
             )
             for word in ("trainer.steps=5", "algorithm=ppo", "algorithm.learning_rate=1", "seed=2")
         ),
         (
             ["--esconv", "file.json", "--format", "pdf"],
-            "--format: --esconv draws no picture, got pdf",
+            "--format: --esconv has no picture, got pdf",
         ),
     ],
 )
@@ -67,7 +67,7 @@ def test_a_calibration_of_other_levels_is_not_overwritten(kept: str, tmp_path: P
     done = here("calibrate", "difficulty=hard", cwd=tmp_path)
     assert done.returncode == 2
     rule = (
-        "holds a calibration of other levels, knobs or readers, which would be lost; "
+        "has a calibration of other levels, settings or readers, which would be overwritten; "
         "name another folder"
     )
     assert f"--out: 'calibration' {rule}" in done.stderr

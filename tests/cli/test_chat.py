@@ -137,7 +137,7 @@ def test_a_key_of_training_is_refused_since_it_changes_no_user(word: str, tmp_pa
     done = here("chat", "difficulty=easy", word, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     key = word.partition("=")[0]
-    rule = "chat trains nothing, so only seed, difficulty and simulator change it"
+    rule = "chat trains nothing, so only seed, difficulty and simulator have an effect"
     assert done.stderr == f"harness: {key}: {rule}, got {word}\n"
 
 

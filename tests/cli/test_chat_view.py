@@ -74,7 +74,7 @@ def test_the_parts_of_an_appraisal_sum_to_its_log_odds() -> None:
     assert list(chat_view.reasons(why)) == [
         "worth to this user +1.10",
         "hurts -4.00",
-        "who they are, and how they are by now +1.00",
+        "who they are, and their present state +1.00",
         "log-odds of a rise -1.90 (13%)",
     ]
 

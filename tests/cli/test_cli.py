@@ -21,7 +21,7 @@ WRONG = {
     "no such option": (["sweep", "--dryrun"], "No such option: --dryrun (Possible options"),
     "a folder for a sweep": (
         ["sweep", "--out", "X"],
-        "the folder of a sweep is named by --dir, or by --name below runs/. See `harness sweep",
+        "name the folder of a sweep by --dir, or by --name below runs/. See `harness sweep",
     ),
     "a name that is no folder's": (["sweep", "--name", "../x"], "--name: must be at most 96"),
     "an empty name": (["sweep", "--name", ""], "--name: must be at most 96"),
@@ -32,7 +32,7 @@ WRONG = {
     "a long note": (["sweep", "--note", "x" * 301], "--note: must be one line"),
     "a folder to resume": (
         ["resume", "--dir", "X"],
-        "No such option: --dir: the folder is named without an option, as in `harness resume PATH`"
+        "No such option: --dir: name the folder without an option, as in `harness resume PATH`"
         ". See",
     ),
     "option without value": (["train", "--dir"], "Option '--dir' requires an argument."),
@@ -182,7 +182,7 @@ def test_a_folder_that_holds_runs_names_them(command: list[str], run: Run) -> No
         run_folder.create(RunFolder(Path("runs") / name), RunConfig())
     code, out, err = run(command, "runs")
     assert (code, out) == (65, "")
-    assert "inside: a, b; " in err
+    assert "contains a, b; " in err
     assert f"`harness {command} runs/b`" in err
     assert run("status", "runs/b")[0] == 0
 

@@ -87,7 +87,7 @@ def test_sharded_weights_are_refused(tmp_path: Path) -> None:
         "algorithm.group_size=4", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == ConfigError.exit_code
-    rule = "trainer.shard: must be none for --gpu, which tries a policy on one GPU, got full"
+    rule = "trainer.shard: must be none for --gpu, which tests a policy on one GPU, got full"
     assert rule in " ".join(done.stderr.split())
 
 
@@ -157,7 +157,7 @@ def test_a_trial_out_of_memory_says_what_to_lower(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(Qwen3Model, "forward", forward)
     sentence = (
         "the trial: out of memory; lower trainer.conversations or policy.max_turn_tokens; a "
-        "Hugging Face policy learns in less with policy.gradient_checkpointing=true or "
+        "Hugging Face policy needs less memory with policy.gradient_checkpointing=true or "
         "policy.lora_rank=32 "
         "(OutOfMemoryError: CUDA out of memory. Tried to allocate 9 GiB)"
     )

@@ -51,8 +51,8 @@ def test_it_prints_a_line_a_run_and_writes_nothing(runs: Path) -> None:
     assert f"run {' '.join(MECHANISMS)}" in said
     assert re.search(r"one no flag, \w+ not measured no flag", said)
     assert re.search(r"shuffled noise -?0\.\d+ \[\S+, \S+\] not measured no flag", said)
-    assert "noise: advantages do not go with rewards" in said
-    assert "reliability is measured by `harness probe reliability RUN`, for language models" in said
+    assert "noise: advantages are not related to rewards" in said
+    assert "`harness probe reliability RUN` measures reliability, for language models" in said
     assert sorted(runs.rglob("*")) == before
 
 
@@ -97,8 +97,7 @@ def test_a_folder_without_runs_is_refused(tmp_path: Path) -> None:
         command.diagnose((tmp_path,), as_json=False)
     assert str(caught.value) == (
         f"{tmp_path}: needs a finished run, found none: a run holds run.json or metrics.jsonl; no "
-        "such folder at or below this one; a log of another program is a run where its file itself "
-        "is named"
+        "such folder at or below this one; name the file itself for a log of another program"
     )
 
 
@@ -257,4 +256,4 @@ def test_who_was_asked_in_vain_is_not_told_to_ask(runs: Path, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
     assert "reliability is not measured in 1 run: no item" in said
-    assert "reliability is measured by" not in said
+    assert "measures reliability" not in said

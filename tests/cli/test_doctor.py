@@ -59,7 +59,7 @@ def test_a_folder_that_cannot_be_written_is_a_problem(
     finding = named(doctor.examine())["runs folder"]
     assert (finding.status, finding.advice) == (
         "problem",
-        "run harness in a folder you may write to",
+        "run harness in a folder that you can write to",
     )
 
 
@@ -113,7 +113,7 @@ def test_a_plug_in_that_cannot_be_imported_is_a_problem_and_is_not_imported_here
     assert doctor.line(problem).split("  ", 1) == [
         "problem",
         "plug-ins                harness.rewards: yours of other must be importable as "
-        "other_broken:Mine, got ValueError: no such\\nfile: mend or uninstall the package",
+        "other_broken:Mine, got ValueError: no such\\nfile: repair or uninstall the package",
     ]
     assert listed == CheckResult("plug-ins", "ok", "other 1.0: reward mine")
     assert doctor.exit_code([problem, listed]) == 3

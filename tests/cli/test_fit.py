@@ -50,7 +50,7 @@ def test_a_path_that_cannot_hold_results_is_refused_before_the_analysis(
 
 def test_results_are_not_put_into_a_run_which_later_fits_would_set_aside(tmp_path: Path) -> None:
     run = run_folders.write_rows(tmp_path / "run", ROWS)
-    with pytest.raises(ConfigError, match=rf"^--out: must be .*; got the run '{run}'$"):
+    with pytest.raises(ConfigError, match=rf"^--out: must not be .*; got the run '{run}'$"):
         fit(wanted(run, run), as_json=True, explain=False)
     assert [path.name for path in run.iterdir()] == ["metrics.jsonl"]
 

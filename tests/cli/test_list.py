@@ -150,7 +150,10 @@ def test_a_config_that_is_missing_or_strange_costs_no_line(tmp_path: Path) -> No
 def test_an_empty_folder_is_told_and_no_error(tmp_path: Path) -> None:
     done = here("list", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == "harness: no run and no sweep at or below .; `harness sweep` makes one\n"
+    assert (
+        done.stderr
+        == "harness: no run and no sweep at or below .; `harness sweep` starts a sweep\n"
+    )
     assert json.loads(here("list", "--json", cwd=tmp_path).stdout) == {"schema": 1, "entries": []}
 
 

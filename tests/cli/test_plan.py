@@ -73,7 +73,7 @@ def test_formats_of_no_picture_are_refused(tmp_path: Path) -> None:
     said = "--format: must be some of png, svg, pdf, got 'tex'"
     with pytest.raises(ConfigError, match=said):
         command.plan(PlanOptions(WORDS, out=tmp_path, formats=("png,tex",)))
-    said = "--format: needs --out, since without a folder no picture is written, got svg"
+    said = "--format: needs --out, since pictures are written only to a folder, got svg"
     with pytest.raises(ConfigError, match=said):
         command.plan(PlanOptions(WORDS, formats=("svg",)))
 
@@ -108,7 +108,7 @@ def test_what_is_not_known_is_told_and_written(
 ) -> None:
     command.plan(PlanOptions(("policy=tiny", *WORDS), out=tmp_path / "out"))
     printed = capsys.readouterr().out
-    assert "not known: what decides gain=0.05 between difficulty=easy and" in printed
+    assert "number of seeds not known for gain=0.05 between difficulty=easy and" in printed
     assert "harness sweep policy=tiny difficulty=easy,hard 'seed=range(1,6)'" in printed
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["plan.json"]
 
@@ -116,7 +116,7 @@ def test_what_is_not_known_is_told_and_written(
 def test_out_of_reach_names_no_command(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command.plan(PlanOptions(WORDS, "gain=0.0001", runs))
     printed = capsys.readouterr().out
-    assert printed.startswith("out of reach: gain=0.0001")
+    assert printed.startswith("not reachable: gain=0.0001")
     assert "harness sweep" not in printed
 
 

@@ -85,15 +85,15 @@ def test_what_a_policy_cannot_show_is_said_with_the_reason(run: RunFolder) -> No
          "NAME must be one of alliance, drift, grounding, novelty, reliability, understanding, "
          "width, got 'truth'"),
         (("drift", "one", "--step", "6", "--along"),
-         "--along asks every step, so it goes without --step, got 6"),
+         "--along asks every step, so --step cannot be given, got 6"),
         (("reliability", "one", "--users", "8"),
-         "--users must go with another probe, since reliability meets items, got 8"),
+         "--users must be given with another probe, since reliability uses items, got 8"),
         (("drift", "one", "--first", "8"),
-         "--first must go with another probe, since drift meets users, got 8"),
+         "--first must be given with another probe, since drift uses users, got 8"),
         (("reliability", "one", "--items", "mine.jsonl"),
          "--items must go with a model that knows of the world (policy.kind=hf), got mine.jsonl "
          "for tabular"),
-        (("drift", "one", "--step", "4"), "--step must be one whose checkpoint was kept"),
+        (("drift", "one", "--step", "4"), "--step must be a step whose checkpoint was kept"),
         (("drift", "one", "--format", "gif"), "--format: must be some of png, svg, pdf, got 'gif'"),
     ],
 )  # fmt: skip
@@ -170,7 +170,7 @@ def test_a_damaged_last_checkpoint_is_passed_over_and_said(run: RunFolder, tmp_p
     mine = damaged(run, tmp_path / "one", 6)
     code, out, err = asked(mine, "drift", "one", "--users", "3")
     assert code == 3
-    assert f"harness: one/{DAMAGED}; step 5 is asked instead\n" in err
+    assert f"harness: one/{DAMAGED}; step 5 is used instead\n" in err
     assert "medium start step 5 change" in " ".join(out.split())
     value = json.loads((mine.path / "probes" / "drift" / "probe.json").read_text())
     assert (value["steps"], value["passed_over"]) == ([5], [f"one/{DAMAGED}"])
@@ -181,14 +181,14 @@ def test_so_is_that_of_the_run_which_it_is_held_against(run: RunFolder, tmp_path
     words = ("drift", str(run.path), "--users", "3", "--against", "other", "--out", "out")
     code, _, err = asked(RunFolder(tmp_path / "other"), *words)
     assert code == 3
-    assert f"harness: other/{DAMAGED}; step 5 is asked instead\n" in err
+    assert f"harness: other/{DAMAGED}; step 5 is used instead\n" in err
 
 
 @pytest.mark.parametrize(
     ("steps", "words", "sentence"),
     [
         ((5, 6), (), "step-00005: a checkpoint must be as it was saved, got: table.npy differs "
-                     "from its manifest; no other is whole"),
+                     "from its manifest; no other is undamaged"),
         ((6,), ("--step", "6"), "step-00006: a checkpoint must be as it was saved, got: table.npy "
                                 "differs from its manifest"),
         ((6,), ("--along",), "step-00006: a checkpoint must be as it was saved, got: table.npy "

@@ -24,7 +24,7 @@ def test_the_probe_prints_one_conversation_with_emotions_and_latencies(tmp_path:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == f"{endpoint.url}: answers as m"
-    assert lines[1].startswith("not bound by the schema")
+    assert lines[1].startswith("the endpoint does not enforce the JSON schema")
     assert re.fullmatch(r"user   40        +\d+\.\d\d s  .+ days ago\.", lines[2])
     assert lines[3].startswith("supporter  ")
     assert re.fullmatch(r"user +\d+ +[+-]\d+ +\d+\.\d\d s  \(ended: \w+\)", lines[-2])
@@ -39,7 +39,7 @@ def test_the_probe_tells_that_the_schema_is_enforced(tmp_path: Path) -> None:
     with serving(binds) as endpoint:
         done = probe(endpoint, tmp_path, "difficulty.turn_cap=1")
     assert done.stdout.splitlines()[1] == (
-        "bound by the schema: the endpoint enforces it while the model writes"
+        "the endpoint enforces the JSON schema during generation"
     )
 
 
@@ -63,7 +63,7 @@ def test_a_key_of_training_is_refused_before_the_endpoint_is_asked(
         assert endpoint.bodies == []
     assert (done.returncode, done.stdout) == (2, "")
     key = word.partition("=")[0]
-    rule = "probe-simulator trains nothing, so only seed, difficulty and simulator change it"
+    rule = "probe-simulator trains nothing, so only seed, difficulty and simulator have an effect"
     assert done.stderr == f"harness: {key}: {rule}, got {word}\n"
 
 

@@ -67,7 +67,7 @@ def test_json_says_what_is_in_it(
     assert value["bytes"] == (tmp_path / "one.html").stat().st_size
     assert value["conversations"] > 8
     assert value["figures"][:2] == ["entropy_law", "entropy_curves"]
-    assert value["notes"][0].startswith("Of the first and the last step")
+    assert value["notes"][0].startswith("The worst, the middle and the best")
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_json_says_what_is_in_it(
     [
         ("report", "--out: must name a file that ends in .html"),
         ("run.json", "--out: must name a file that ends in .html"),
-        ("folder.html", "--out: must name a file, and"),
+        ("folder.html", "--out: must name a file, got the folder"),
     ],
 )
 def test_what_is_no_page_is_refused(runs: Path, tmp_path: Path, out: str, said: str) -> None:

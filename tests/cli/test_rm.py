@@ -33,7 +33,7 @@ def test_it_asks_and_anything_but_yes_removes_nothing(tmp_path: Path) -> None:
         assert shown.code == 0
         assert f"{tmp_path}/s: sweep, 1 done, " in shown.plain
         assert "keep?" in shown.plain
-        assert "for good? [y/N]" in shown.plain
+        assert "permanently? [y/N]" in shown.plain
         assert shown.lines[-1].endswith("nothing was removed")
         assert (tmp_path / "s/0-a/run.json").exists()
     shown = on_terminal("rm", "s", cwd=tmp_path, columns=200, answers="y\n")
@@ -45,7 +45,7 @@ def test_without_anybody_to_ask_it_needs_yes(tmp_path: Path) -> None:
     made(tmp_path / "one")
     done = here("rm", "one", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "--yes: must be given where nobody can be asked" in done.stderr
+    assert "--yes: must be given if there is no terminal to confirm on" in done.stderr
     assert names(tmp_path) == ["one"]
 
 
@@ -93,13 +93,13 @@ FOREIGN: dict[str, tuple[Callable[[Path], object], int, str]] = {
     "a log alone": (lambda p: add(p, "metrics.jsonl"), 65, "neither a run nor a sweep"),
     "a config alone": (lambda p: add(p, "config.yaml"), 65, "neither a run nor a sweep"),
     "a run and notes": (
-        lambda p: add(made(p), "notes.txt"), 2, "holds 'notes.txt', which is no part of a run",
+        lambda p: add(made(p), "notes.txt"), 2, "holds 'notes.txt', which is not part of a run",
     ),
     "a sweep and a thesis": (
         lambda p: add(a_sweep(p, "0-a") / "thesis", "t.tex"), 2, "holds 'thesis', which",
     ),
     "a sweep with notes in a run": (
-        lambda p: add(a_sweep(p, "0-a") / "0-a", "notes.txt"), 2, "holds '0-a', which is no part",
+        lambda p: add(a_sweep(p, "0-a") / "0-a", "notes.txt"), 2, "holds '0-a', which is not part",
     ),
     "a folder of runs": (lambda p: made(p / "one"), 65, "neither a run nor a sweep"),
 }  # fmt: skip
@@ -125,7 +125,7 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (work / "link").symlink_to(away / "run")
     done = here("rm", "link", "--yes", cwd=work)
     assert done.returncode == 2
-    assert "a link is not removed" in done.stderr
+    assert "links and their targets are not removed" in done.stderr
     run = made(work / "one")
     (run / "conversations").symlink_to(away)
     (run / "train.log").symlink_to(away / "kept.txt")
@@ -145,7 +145,7 @@ def test_the_folder_one_is_in_is_refused(tmp_path: Path) -> None:
         cwd.mkdir(exist_ok=True)
         done = here("rm", word, "--yes", cwd=cwd)
         assert done.returncode == 2
-        assert "the folder that you are in" in done.stderr
+        assert "is the current folder" in done.stderr
 
 
 def test_a_run_that_was_copied_into_a_sweep_is_asked_about_by_its_name(tmp_path: Path) -> None:
@@ -154,8 +154,8 @@ def test_a_run_that_was_copied_into_a_sweep_is_asked_about_by_its_name(tmp_path:
     done = here("rm", "s", "--yes", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"harness: {root}: also holds keep-me, not of this sweep; nothing was removed; move them "
-        f"away, or name them too: `harness rm {root} {root}/keep-me --yes`\n"
+        f"harness: {root}: also has keep-me, not part of this sweep; nothing was removed; move "
+        f"them, or name them too: `harness rm {root} {root}/keep-me --yes`\n"
     )
     shown = on_terminal("rm", "s", cwd=tmp_path, columns=200, answers="y\nn\n")
     assert "  keep-me: not of this sweep; run, step 3/100, stopped" in shown.plain

@@ -98,7 +98,9 @@ def test_of_two_removals_begun_at_once_one_removes_and_nothing_is_left(tmp_path:
 def test_a_run_that_comes_into_a_sweep_while_it_asks_is_kept(tmp_path: Path) -> None:
     checked = removal.check(a_sweep(tmp_path / "s", "0-a"))
     made(tmp_path / "s/1-b")
-    with pytest.raises(ConfigError, match="s: the run 1-b has come into it; it is left alone"):
+    with pytest.raises(
+        ConfigError, match="s: the run 1-b was added meanwhile; nothing was removed"
+    ):
         removal.remove(checked)
     assert (tmp_path / "s/1-b/run.json").exists()
     assert names(tmp_path) == ["s"]
@@ -124,7 +126,7 @@ def test_what_another_machine_wrote_to_a_while_ago_is_75(what: str, tmp_path: Pa
     done = here("rm", what, "--yes", cwd=tmp_path)
     assert done.returncode == 75
     assert f"{root}/0-a: held by process 4711 on node-7, which wrote to it 6" in done.stderr
-    advice = "stop that first, or wait until it has written nothing for 10 minutes"
+    advice = "stop it first, or wait until it has written nothing for 10 minutes"
     assert done.stderr.endswith(f"s ago; {advice}\n")
     assert "0-a: running" in here("status", "s", cwd=tmp_path).stdout
     held_elsewhere(root / "0-a", 700)
@@ -160,7 +162,7 @@ def test_a_crash_half_way_loses_nothing_else_and_the_next_removal_finishes(tmp_p
     listed = here("list", cwd=tmp_path)
     assert [line.split()[0] for line in listed.stdout.splitlines()[1:]] == ["two"]
     advice = "`harness rm one` finishes it"
-    assert listed.stderr == (f"harness: the removal of one was begun and not finished; {advice}\n")
+    assert listed.stderr == (f"harness: the removal of one is incomplete; {advice}\n")
     done = here("rm", "one", "--yes", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, f"finished the removal of {rest}\n")
     assert names(tmp_path) == ["two"]
@@ -177,7 +179,7 @@ def test_another_folder_that_has_come_to_its_place_is_left_alone(tmp_path: Path)
     checked = removal.check(made(tmp_path / "one"))
     (tmp_path / "one").rename(tmp_path / "moved")
     add(tmp_path / "one", "thesis.tex")
-    with pytest.raises(ConfigError, match="another folder has come to its place"):
+    with pytest.raises(ConfigError, match="was replaced by another folder"):
         removal.remove(checked)
     assert (tmp_path / "one/thesis.tex").read_text() == "keep me"
     assert names(tmp_path) == ["moved", "one"]
@@ -186,7 +188,7 @@ def test_another_folder_that_has_come_to_its_place_is_left_alone(tmp_path: Path)
 def test_a_file_that_comes_into_the_folder_while_it_asks_is_kept(tmp_path: Path) -> None:
     checked = removal.check(made(tmp_path / "one"))
     add(tmp_path / "one", "thesis.tex")
-    with pytest.raises(ConfigError, match=r"one: holds 'thesis\.tex', which is no part of a run"):
+    with pytest.raises(ConfigError, match=r"one: holds 'thesis\.tex', which is not part of a run"):
         removal.remove(checked)
     assert (tmp_path / "one/thesis.tex").read_text() == "keep me"
     assert (tmp_path / "one/run.json").exists()

@@ -122,7 +122,7 @@ def test_watch_of_nothing_is_65_and_with_json_2(tmp_path: Path) -> None:
     made(tmp_path / "one")
     done = here("status", "one", "--watch", "--json", cwd=tmp_path)
     assert done.returncode == 2
-    assert "--watch: goes without --json" in done.stderr
+    assert "--watch: cannot be combined with --json" in done.stderr
 
 
 def test_a_named_sweep_has_its_folder_below_runs_and_no_other_takes_it(tmp_path: Path) -> None:

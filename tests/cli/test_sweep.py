@@ -90,7 +90,7 @@ def test_a_bare_sweep_in_a_pipe_says_what_it_runs_before_it_begins(tmp_path: Pat
         "harness: no KEY=VALUE was given, so this is one run of the defaults, difficulty=medium "
         "policy=tiny seed=1; 1 run of 100 steps: about "
     )
-    assert first.endswith("; `harness sweep --help` says more")
+    assert first.endswith("; see `harness sweep --help`")
     assert done.returncode == 73
     assert "no KEY=VALUE" not in here("sweep", "seed=2", cwd=tmp_path).stderr
 

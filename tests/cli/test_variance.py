@@ -37,10 +37,10 @@ def test_the_table_names_parts_reasons_and_plans(
     said = " ".join(capsys.readouterr().out.split())
     assert "difficulty=easy 2 64 x 1" in said
     assert "spread of reward sd [95%] share [95%]" in said
-    assert "repeat: a conversation's draws: not identifiable: with eval.repeats=1" in said
-    assert "listening is a number of all conversations together" in said
+    assert "repeat: random draws of a conversation: not identifiable: with eval.repeats=1" in said
+    assert "listening is computed over all conversations together" in said
     assert "give a 95% half-width of 0.0" in said
-    assert "at the least CPU seconds" in said
+    assert "at the lowest cost, " in said
     assert sorted(sweep.rglob("*")) == before
 
 
@@ -68,7 +68,7 @@ def test_the_critical_batch_of_entropy_is_printed_with_its_interval(
     command.variance((tmp_path,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert "all runs 1 64 25% [24%, 26%] 192 [179, 207]" in printed
-    assert "beyond four times the batch run an extrapolation" in printed
+    assert "an extrapolation beyond four times the batch of the runs" in printed
     command.variance((tmp_path,), "own", 0.05, as_json=True)
     (arm,) = json.loads(capsys.readouterr().out)["arms"]
     assert arm["critical_batch"]["batch"]["value"] == pytest.approx(192)
@@ -80,15 +80,15 @@ def test_without_a_critical_batch_the_reason_is_printed(
     command.variance((sweep,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
     assert (
-        "4 runs whose ledger/* has no value with its error, and so without a critical batch"
+        "no critical batch for 4 runs, since ledger/* has no value with an error. It is recorded"
         in printed
     )
     assert "critical batch [95%]" not in printed
     ledger_run(tmp_path, 1, signal=(-0.01, 0.05), noise=(-0.15, 0.004))
     command.variance((tmp_path,), "own", 0.05, as_json=False)
     printed = " ".join(capsys.readouterr().out.split())
-    assert "none: signal and remedy are not sure to lower H" in printed
-    assert "without a critical batch" not in printed
+    assert "none: signal and remedy are not shown to lower H" in printed
+    assert "no critical batch" not in printed
 
 
 @pytest.mark.parametrize(
@@ -118,8 +118,8 @@ def test_an_interval_wider_than_a_reward_can_be_is_not_known(
     printed = " ".join(capsys.readouterr().out.split())
     assert "all runs 2 64 x 1 0.64 [not known] -" in printed
     assert re.search(r"seed of training 0\.\d+ \[0\.\d+, not known\]", printed)
-    assert "(at most: not known by the components' intervals)" in printed
-    assert "not known: an interval wider than the range of a reward; more seeds tell" in printed
+    assert "(upper limit not known from the components' intervals)" in printed
+    assert "not known: the interval is wider than the range of a reward; use more" in printed
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -132,7 +132,7 @@ def test_a_run_with_a_damaged_row_is_left_out_by_name(
     metrics.write_text(metrics.read_text().replace('{"step": 17, ', '{"step": 17 ', 1))
     command.variance((tmp_path,), "own", 0.05, as_json=as_json)
     printed = " ".join(capsys.readouterr().out.split())
-    damage = f"damaged: {metrics}:17: every row must be as the run wrote it; got a line that is no "
+    damage = f"damaged: {metrics}:17: every row must be as the run wrote it; got a malformed line"
     assert damage in printed
     if as_json:
         found = json.loads(printed)
@@ -141,7 +141,7 @@ def test_a_run_with_a_damaged_row_is_left_out_by_name(
 
 
 def test_a_folder_without_a_run_that_counts_is_no_data(tmp_path: Path, sweep: Path) -> None:
-    with pytest.raises(DataError, match="needs a finished run that was evaluated"):
+    with pytest.raises(DataError, match="needs a finished run with evaluations"):
         command.variance((tmp_path,), "own", 0.05, as_json=False)
     with pytest.raises(DataError, match="not evaluated at hard"):
         command.variance((sweep,), "hard", 0.05, as_json=False)
@@ -153,7 +153,7 @@ def test_without_costs_there_is_no_plan_and_the_table_says_so(tmp_path: Path) ->
     found = measure.measure([tmp_path], "own", 0.05)
     assert found.plans == ()
     assert list(table.plans(found)) == [
-        "no plan: events.jsonl of these runs does not tell what they cost"
+        "no plan: events.jsonl of these runs does not contain their cost"
     ]
     table.print_variance(found, Console(quiet=True))
 
@@ -164,10 +164,10 @@ def test_what_is_no_run_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for path, why in (
         (tmp_path / "gone", "no such file or folder"),
-        (log, "a log, which has no outcomes of single users: needs a run folder of harness"),
-        (tmp_path / "empty", "no run folder, whose config has a seed"),
+        (log, "a log has no outcomes of single users: a run folder of harness is needed"),
+        (tmp_path / "empty", "not a run folder, or its config has no seed"),
     ):
         with pytest.raises(DataError) as refused:
             command.variance((path,), "own", 0.05, as_json=False)
-        rule = "needs a finished run that was evaluated, found none"
+        rule = "needs a finished run with evaluations, found none"
         assert str(refused.value) == f"{path}: {rule}: {why}"

@@ -49,7 +49,7 @@ def test_a_whole_run_is_reported_part_by_part(done: RunFolder) -> None:
     }
 
 
-COUNTED = "; nothing was changed; --json shows each part that was checked"
+COUNTED = "; nothing was changed; --json shows every check"
 
 
 def test_a_run_that_is_whole_is_one_line(done: RunFolder) -> None:
@@ -79,7 +79,7 @@ def test_what_is_wrong_stands_below_its_run_and_notes_that_are_alike_in_one_line
     assert lines[4] == (
         "  rows: metrics.jsonl: must hold a row for each step up to 3, as run.json says, got 2"
     )
-    assert lines[-2].startswith("2 runs: outcomes: outcomes.json: is not there, made by an older")
+    assert lines[-2].startswith("2 runs: outcomes: outcomes.json: is missing: lost, or the run")
     assert lines[-1] == f"2 of 3 runs undamaged{COUNTED}"
 
 
@@ -114,7 +114,7 @@ def test_runs_of_a_sweep_are_found_below_any_folder_and_a_missing_one_is_damage(
     assert order == names[:2]
     (problem,) = next(run for run in runs if not run["ok"])["findings"]
     assert problem["message"] == (
-        "runs/sweep/sweep.json: each run must have its folder, 11-hard-seed10 has none"
+        "runs/sweep/sweep.json: each run must have a folder, 11-hard-seed10 has none"
     )
     (root / "sweep.json").write_text("{")
     assert verified("runs", cwd=tmp_path)[0] == 3
@@ -129,7 +129,7 @@ def test_rows_that_are_missing_are_damage_and_a_torn_one_is_a_note(
     code, (report,) = verified("run", cwd=tmp_path)
     assert code == 0
     (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")
-    assert note.startswith("run/metrics.jsonl:4: has no end, as a killed run leaves it")
+    assert note.startswith("run/metrics.jsonl:4: is incomplete, as after a killed run")
     assert note.endswith("; a resume cuts it off and computes the row again")
     run.metrics.write_bytes(b"".join(lines[:2]) + lines[2][:40])
     code, (report,) = verified("run", cwd=tmp_path)
@@ -172,8 +172,8 @@ def test_outcomes_that_are_gone_are_a_note(done: RunFolder, tmp_path: Path) -> N
     assert code == 0
     (note,) = (f["message"] for f in report["findings"] if f["level"] == "note")
     assert note == (
-        "run/outcomes.json: is not there, made by an older version or lost; "
-        "`harness variance` takes means instead"
+        "run/outcomes.json: is missing: lost, or the run is of an older version; "
+        "`harness variance` uses means instead"
     )
 
 

@@ -75,7 +75,7 @@ def test_the_default_is_the_worst_the_middle_and_the_best_of_the_last_step(run: 
     first, what, steps, *_ = done.stdout.splitlines()
     assert first == "one: step 4 of 4, done"
     assert what == "3 of 16 conversations: the worst, the middle one and the best by reward"
-    assert steps == "saved too: steps 1, 2 (--step N)"
+    assert steps == "also saved: steps 1, 2 (--step N)"
     ranked = sorted(c.reward or 0.0 for c in saved(run))
     assert rewards(done.stdout) == pytest.approx([ranked[0], ranked[8], ranked[-1]], abs=0.005)
 
@@ -96,7 +96,7 @@ def test_a_reader_is_told_who_the_user_is_what_was_heard_and_why_it_moved(run: P
     ).conversations
     who = lines(out, "user")[0]
     assert who.startswith(f"{one.topic} (persona {one.persona}), temperament {one.temperament}, ")
-    assert lines(out, "came for")[0].endswith("; the policy is not told")
+    assert lines(out, "came for")[0].endswith(" (hidden from the policy)")
     reply, answer = one.turns[1:3]
     why = present(answer.why)
     heard = lines(out, "heard")[0]
@@ -214,7 +214,7 @@ def test_a_run_that_is_running_is_read_up_to_what_it_has_saved(mine: Path) -> No
     done = here("view", str(mine), cwd=mine.parent)
     assert (done.returncode, done.stderr) == (
         65,
-        f"harness: {mine}: no conversations are saved yet: the first step of a run saves some\n",
+        f"harness: {mine}: no conversations are saved yet: a run saves some at its first step\n",
     )
 
 
@@ -232,7 +232,7 @@ def test_a_run_of_an_older_version_says_what_it_did_not_keep() -> None:
     done = here("view", str(GOLDEN / "2026-11-23" / "run"), cwd=GOLDEN)
     assert done.returncode == 0, done.stderr
     assert "was written by an older version, which did not keep persona, topic," in done.stdout
-    assert {*lines(done.stdout, "came for")} == {"not kept"}
+    assert {*lines(done.stdout, "came for")} == {"not recorded"}
     assert "by last emotion" in done.stdout.splitlines()[1]
 
 

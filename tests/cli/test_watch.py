@@ -148,10 +148,10 @@ def test_a_run_whose_process_died_has_ended(run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "kind"),
     [
-        ({"null_control": True}, "a null control gains by chance alone"),
+        ({"null_control": True}, "a null control gains only by chance"),
         (
             {"kind": "expert_iteration", "options": {"fit_from": "start"}},
-            "reward stands still until a round of algorithm.options.round_steps ends",
+            "reward is constant until a round of algorithm.options.round_steps ends",
         ),
         ({}, None),
     ],
@@ -190,7 +190,7 @@ def test_the_reward_of_another_programs_log_is_told_by_its_column(run: Path) -> 
     assert "held-out" not in shown_of([other])
     both = shown_of([look(run), other]).splitlines()
     assert "held-out" not in both[0]
-    note = "R: that of held-out users, or column reward/avg_raw_reward of another program's log"
+    note = "R: reward of held-out users, or column reward/avg_raw_reward of another program's log"
     assert note in [line.strip() for line in both]
 
 
@@ -267,5 +267,5 @@ def test_reasons_and_names_show_the_path_once_and_tell_runs_apart() -> None:
     shown = io.StringIO()
     table = watch_view.table([ruled, LogState("b/0-easy")], 20, 200)
     Console(file=shown, width=200).print(table)
-    for words in ("a/0-easy", "b/0-easy", "done, by its rule: flat"):
+    for words in ("a/0-easy", "b/0-easy", "done, ended by trainer.stop_when: flat"):
         assert words in shown.getvalue()

@@ -50,7 +50,7 @@ def test_logs_of_other_programs_get_the_numbers_and_the_caution(name: str) -> No
     view = look(LOGS / name)
     assert view.step == 24
     assert view.advice is not None
-    assert "nobody says how many" in str(view.uncalibrated)
+    assert "an unknown last step" in str(view.uncalibrated)
 
 
 def log_of(path: Path, rewards: list[float]) -> Path:

@@ -77,7 +77,7 @@ def test_runs_that_differ_in_a_clip_that_a_remedy_replaces_are_the_same() -> Non
     twice = "policy=tabular trainer.updates_per_batch=2 remedy=clip_higher algorithm.clip_high=0.3"
     assert refusal(*words, "algorithm.clip_high=0.2,0.3") == (
         f"runs 2 and 3 of the sweep are the same: {twice}; algorithm.clip_high has no effect with "
-        "remedy.methods.clip_higher, which takes the clip's place"
+        "remedy.methods.clip_higher, which replaces the clip"
     )
     assert len(planner.plan([*words, "algorithm.clip_high=0.3"]).points) == 2
     weighs = "remedy=none,reference_kl"

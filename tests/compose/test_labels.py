@@ -44,7 +44,7 @@ def refusal(*words: str) -> str:
 def test_a_word_cannot_set_a_label(words: tuple[str, ...], tmp_path: Path) -> None:
     done = here("sweep", *words, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "is set by the option alone, so that a run is filed under what it trains" in done.stderr
+    assert "is set only by the option, so that results are labelled with what was" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -60,7 +60,7 @@ SWEEPS = {
 def test_a_sweep_file_cannot_set_a_label(way: str) -> None:
     write("sweeps/mine.yaml", HEADER + SWEEPS[way])
     message = refusal("+sweeps=mine")
-    assert "is set by the option alone" in message
+    assert "is set only by the option" in message
     assert "sweeps/mine.yaml" in message
 
 
@@ -72,22 +72,22 @@ def test_a_study_file_cannot_set_a_label(tmp_path: Path) -> None:
     write("sweeps/studies/mine.yaml", changed)
     done = here("study", "mine", "--dry-run", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "policy.name is set by the option alone" in done.stderr
+    assert "policy.name is set only by the option" in done.stderr
 
 
 def test_an_own_config_cannot_set_a_label() -> None:
     shipped = (installation.shipped() / "conf" / "config.yaml").read_text(encoding="utf-8")
     write("conf/config.yaml", shipped + "difficulty: {name: easy}\n")
     message = refusal()
-    assert message.startswith("conf/config.yaml: difficulty.name is set by the option alone")
+    assert message.startswith("conf/config.yaml: difficulty.name is set only by the option")
     assert message.endswith("; got 'easy'")
 
 
 def test_an_option_cannot_take_its_name_from_another_key() -> None:
     write("conf/difficulty/mine.yaml", "name: ${reward.name}\nthreshold: 1\n")
     assert refusal("difficulty=mine") == (
-        "difficulty.name must be 'mine', the option that was chosen, so that a run is filed under "
-        "what it trains, got '${reward.name}'"
+        "difficulty.name must be 'mine', the option that was chosen, so that results are labelled "
+        "with what was trained, got '${reward.name}'"
     )
     assert "must be 'mine'" in refusal("difficulty=mine,hard")
     assert "must be 'mine'" in refusal("difficulty=hard,mine")

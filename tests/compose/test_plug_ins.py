@@ -95,7 +95,7 @@ def test_its_keys_are_refused_by_name_when_a_sweep_is_planned() -> None:
         (
             ("reward=terminal", "reward.options.by=1"),
             "reward.options: has no effect with reward.mode=terminal; it belongs to a reward.mode "
-            "of a plug-in, got {'by': 1}",
+            "from a plug-in, got {'by': 1}",
         ),
         (("reward=mine", "reward.mix=0.5"), "reward.mix: has no effect with reward.mode=mine"),
         (
@@ -131,7 +131,9 @@ def test_its_files_are_checked_as_those_of_the_current_folder(plug_in: Path) -> 
     (plug_in / "reward" / "mine.yaml").write_text("name: mine\nmode: mine\n_target_: os.system\n")
     assert "_target_" in refused("reward=mine")
     (plug_in / "difficulty" / "mine.yaml").write_text("name: other\n")
-    assert refused("difficulty=mine").endswith("name must be 'mine', as the file's is, got 'other'")
+    assert refused("difficulty=mine").endswith(
+        "name must be 'mine', as the file is named, got 'other'"
+    )
 
 
 def test_calibrate_measures_none_of_its_users(tmp_path: Path) -> None:

@@ -118,7 +118,9 @@ def test_an_own_difficulty_is_one_file_in_the_current_folder() -> None:
 
 def test_an_own_option_goes_by_the_name_of_its_file() -> None:
     write("conf/difficulty/mine.yaml", "name: hard\nthreshold: -3\n")
-    with pytest.raises(ConfigError, match=r"mine.yaml: name must be 'mine', as the file's is, got"):
+    with pytest.raises(
+        ConfigError, match=r"mine.yaml: name must be 'mine', as the file is named, got"
+    ):
         config("difficulty=mine")
     write("conf/difficulty/mine.yaml", "threshold: -3\n")
     with pytest.raises(ConfigError, match="got 'none at all'"):
@@ -223,7 +225,7 @@ def test_a_broken_sweep_file_is_named_with_what_is_wrong(name: str) -> None:
         ("name: mine\nthreshhold: 1\n", "nearest: difficulty.threshold"),
         ("name: mine\nturn_cap: many\n", "difficulty.turn_cap must be a whole number, got 'many'"),
         ("name: mine\nturn_cap: 99\n", "difficulty.turn_cap must lie between 1 and 20, got 99"),
-        ("name: ../../mine\n", "name must be 'mine', as the file's is, got '../../mine'"),
+        ("name: ../../mine\n", "name must be 'mine', as the file is named, got '../../mine'"),
         ("name: ${oc.env:HOME}\n", "not to a resolver"),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_vllm_that_auto_passes_over_is_told_at_planning(
     done = here("sweep", *words, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     said = (
-        "harness: trainer.engine=auto: transformers draws, which takes longer, since TRL takes "
+        "harness: trainer.engine=auto: using transformers, which is slower, since TRL needs "
         "vllm<0.32,>=0.22 and 0.33.1 is installed"
     )
     assert done.stderr.splitlines().count(said) == 1
@@ -91,7 +91,7 @@ def test_the_extra_and_the_check_name_one_version_range() -> None:
     [("vllm_server", ""), ("vllm_colocate", "http://h:1"), ("auto", "http://h:1")],
 )
 def test_an_address_goes_with_a_server_alone(engine: str, url: str) -> None:
-    with pytest.raises(ConfigError, match=r"trainer.engine_url must say where .* listens"):
+    with pytest.raises(ConfigError, match=r"trainer.engine_url must be the address of the server"):
         TrainerConfig(engine=engine, engine_url=url)
 
 

@@ -75,7 +75,7 @@ class TestPlain(OptionsContract):
         ({"by": True}, "reward.options.by must be a number, got True"),
         ({"curve": "cube"}, "reward.options.curve must be one of line, square, got 'cube'"),
         ({"least": 1.5}, "reward.options.least must be a whole number below 2^63 or null, got 1.5"),
-        ([1], "reward.options must be a mapping of its keys to values, got [1]"),
+        ([1], "reward.options must be a mapping of keys to values, got [1]"),
     ],
 )
 def test_a_wrong_option_is_refused_by_its_key(values: Any, message: str) -> None:
@@ -162,8 +162,7 @@ class Elsewhere(Reward):
     [
         (
             Elsewhere,
-            "must make an option depend on others of its own alone, got policy.kind for by of "
-            "{item}",
+            "must make an option depend only on its own options, got policy.kind for by of {item}",
         ),
         (
             Undecorated,

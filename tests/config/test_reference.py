@@ -121,7 +121,7 @@ def test_a_group_alone_is_printed_with_type_range_default_unit_and_kind(tmp_path
         done.stdout
     )
     assert "      Only with curriculum.kind=staged.\n" in done.stdout
-    assert "      Set by curriculum=NAME alone.\n" in done.stdout
+    assert "      Set by curriculum=NAME only.\n" in done.stdout
     assert "options: adaptive, mixed, none, reverse, staged\n" in done.stdout
     assert "trainer." not in done.stdout
 

@@ -151,7 +151,7 @@ def test_the_command_runs_judges_and_repeats(
     assert command.demo(root, as_json=False, constructions=runs) == 3
     assert "too short to tell" in capsys.readouterr().out
     assert {path: path.stat().st_mtime_ns for path in root.rglob("metrics.jsonl")} == before
-    with pytest.raises(ConfigError, match="holds other runs than those of this version's demo"):
+    with pytest.raises(ConfigError, match="has runs other than those of this version's demo"):
         command.demo(root, as_json=False, constructions=(short("one"), short("three")))
     (root / sweep_file.FILE).unlink()
     changed = (short("one", "seed=2"), short("two", "algorithm.null_control=true"))

@@ -76,7 +76,7 @@ def test_runs_that_are_added_get_their_cards_and_what_is_there_stays(
 def test_a_damaged_file_of_cards_is_named_and_left(configs: Configs, tmp_path: Path) -> None:
     root = made(tmp_path / "sweep", dict(list(configs.items())[:1]))
     (root / difficulty_cards.FILE).write_text("[]")
-    with pytest.raises(DataError, match="must hold the cards of a sweep, got another shape"):
+    with pytest.raises(DataError, match="must hold the cards of a sweep, got other data"):
         difficulty_cards.make(root)
 
 

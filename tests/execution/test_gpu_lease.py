@@ -158,7 +158,9 @@ def test_a_run_leases_all_of_its_gpus_at_once_or_none(monkeypatch: pytest.Monkey
             assert other.visible == "2"
     with gpu_lease.lease(3) as every:
         assert every.visible == "0,1,2"
-    with pytest.raises(DeviceError, match=r"trainer.gpus: must be at most 3, those visible, got 4"):
+    with pytest.raises(
+        DeviceError, match=r"trainer.gpus: must be at most 3, the number of visible GPUs, got 4"
+    ):
         gpu_lease.take(4)
 
 

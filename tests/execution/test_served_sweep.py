@@ -56,9 +56,7 @@ def test_an_endpoint_that_is_not_there_is_told_before_a_folder_is_made(tmp_path:
     asked, failed = done.stderr.splitlines()[-2:]
     assert asked == "harness: asking http://127.0.0.1:9/v1 for one answer of m"
     assert failed.startswith("harness: simulator.base_url: http://127.0.0.1:9/v1 must answer as")
-    assert failed.endswith(
-        "; start it, as in `vllm serve m`, or name another by simulator.base_url=URL"
-    )
+    assert failed.endswith("; start it, as in `vllm serve m`, or set simulator.base_url=URL")
     assert not list(tmp_path.iterdir())
 
 

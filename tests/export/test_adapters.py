@@ -136,8 +136,8 @@ def adapted(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 @pytest.mark.slow
 def test_adapters_on_random_weights_are_exported_merged(adapted: RunFolder, tmp_path: Path) -> None:
     done = here("export", str(adapted.path), "model", cwd=tmp_path)
-    rule = "must be given where the model below the adapters has random weights"
-    given = "got policy.init=random: nobody else can make them"
+    rule = "must be given if the model below the adapters has random weights"
+    given = "got policy.init=random: these weights cannot be made again"
     assert (done.returncode, done.stderr) == (2, f"harness: --merge: {rule}, {given}\n")
     done = here("export", str(adapted.path), "model", "--merge", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -172,7 +172,7 @@ def test_adapters_and_merged_weights_say_the_same(speaking: RunFolder, tmp_path:
     base = embedded.ensure("smollm2_135m", "policy.model")
     done = here("export", str(speaking.path), "adapters", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "adapters: they need HuggingFaceTB/SmolLM2-135M-Instruct" in done.stdout
+    assert "adapters, which need HuggingFaceTB/SmolLM2-135M-Instruct" in done.stdout
     done = here("export", str(speaking.path), "whole", "--merge", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     told = json.loads((tmp_path / "adapters" / "adapter_config.json").read_text())

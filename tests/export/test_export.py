@@ -156,10 +156,10 @@ def test_a_run_without_a_whole_checkpoint_is_refused(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--step", "3"], "one/checkpoints: --step must be one whose checkpoint was kept, 2, 4; "
+        (["--step", "3"], "one/checkpoints: --step must be a step whose checkpoint was kept, 2, 4; "
                           "got 3: trainer.keep_every=N keeps every N-th"),
-        (["--merge"], "--merge: must be given for a run that trains adapters alone "
-                      "(policy.lora_rank above 0), got one whose weights are whole without it"),
+        (["--merge"], "--merge: must be given for a run that trains adapters only "
+                      "(policy.lora_rank above 0), got one whose weights are full anyway"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_exported_is_refused(

@@ -72,24 +72,27 @@ def test_a_chat_model_of_others_is_asked_against_another_folder(
     code, _, err = probed(folder, "reliability", "--first", "3")
     assert code == 2
     assert (
-        f"{folder}/harness.yaml: policy.model must name what the policy began with, got nothing: "
-        "give a run or another folder, which it is held against, as --against" in err
+        f"{folder}/harness.yaml: policy.model must name the start model of the policy, got "
+        "nothing: give a run or another folder to compare with as --against" in err
     )
     code, _, err = probed(folder, "drift", *SIZE, "--against", str(folder))
     assert code == 2
-    assert "policy.model must name what the policy began with for drift, got nothing" in err
+    assert "policy.model must name the start model of the policy for drift, got nothing" in err
     words = ("--first", "3", "--against", str(folder))
     code, value, err = probed(folder, "reliability", *words)
     assert code == 0, err
     assert value["items"] == 3
-    assert value["verdict"].startswith("no verdict: it is no warmer than what it is held against")
+    assert value["verdict"].startswith("no verdict: the policy is not warmer than the reference")
 
 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("drift", "--step", "4"), "--step must go with a run, since {} holds one model, got 4"),
-        (("drift", "--along"), "--along must go with a run, since {} holds one model"),
+        (
+            ("drift", "--step", "4"),
+            "--step must be given with a run, since {} holds one model, got 4",
+        ),
+        (("drift", "--along"), "--along must be given with a run, since {} holds one model"),
         (
             ("reliability", "--against", "nowhere"),
             "--against nowhere: must be the folder of a run: no such folder",
@@ -139,7 +142,7 @@ def test_users_that_nobody_knows_any_more_are_not_replaced_by_others(
     path.write_text(yaml.safe_dump(values))
     code, _, err = probed(folder, "drift")
     assert code == 2
-    assert "left_out must name nothing that users follow from, as simulator.profiles does" in err
+    assert "left_out must not name keys that determine the users, got simulator.profiles" in err
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ MOUNT = 'at=${HARNESS_CACHE:-.}; mount --bind $at $at && mount -o remount,ro,bin
 READ_ONLY = ("unshare", "-m", "sh", "-c", MOUNT, "sh")
 """A machine whose folder $HARNESS_CACHE is there for reading alone."""
 Seen = Callable[[str, object], None]
-RULE = "must name a folder that can be written to, for what is kept between runs"
+RULE = "must name a writable folder for the cache"
 SHORT = (*TABULAR, "trainer.steps=2", "difficulty.turn_cap=2")
 """Two steps, with users whose card the package does not bring."""
 LITTLE = ("policy=tiny_smoke", "policy.warm_start_steps=1", "policy.hidden_size=16",
@@ -39,7 +39,7 @@ def test_a_file_in_the_place_of_the_cache(
     named = str(file / below)
     done = here(*words, "policy=tiny", cwd=tmp_path, HARNESS_CACHE=named)
     assert done.returncode == 2
-    given = f"HARNESS_CACHE: {RULE}; got {file}, which is no folder"
+    given = f"HARNESS_CACHE: {RULE}; got {file}, which is not a folder"
     assert sentence(done) == f"harness: {given}"
     dry = here("sweep", "policy=tiny", "--dry-run", cwd=tmp_path, HARNESS_CACHE=named)
     assert dry.returncode == 0
@@ -54,12 +54,12 @@ def test_the_variable_that_named_it_is_the_one_that_is_told(
     monkeypatch.delenv("HARNESS_CACHE", raising=False)
     done = here("train", "policy=tiny", "--dir", "d", cwd=tmp_path, XDG_CACHE_HOME=str(file))
     assert done.returncode == 2
-    assert sentence(done) == f"harness: XDG_CACHE_HOME: {RULE}; got {file}, which is no folder"
+    assert sentence(done) == f"harness: XDG_CACHE_HOME: {RULE}; got {file}, which is not a folder"
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     done = here("train", "policy=tiny", "--dir", "d", cwd=tmp_path, HOME=str(file))
     assert done.returncode == 73
     assert sentence(done) == (
-        f"harness: HARNESS_CACHE: {RULE}; got nothing, and without it {file}, which is no folder"
+        f"harness: HARNESS_CACHE: {RULE}; got nothing, and without it {file}, which is not a folder"
     )
 
 
@@ -68,7 +68,7 @@ def test_a_link_that_leads_to_itself_is_no_cache(tmp_path: Path) -> None:
     link.symlink_to(link)
     done = here("train", "policy=tiny", "--dir", "d", cwd=tmp_path, HARNESS_CACHE=str(link))
     assert done.returncode == 2
-    assert sentence(done) == f"harness: HARNESS_CACHE: {RULE}; got {link}, which is no folder"
+    assert sentence(done) == f"harness: HARNESS_CACHE: {RULE}; got {link}, which is not a folder"
 
 
 def test_a_model_from_a_package_is_told_the_same(file: Path, tmp_path: Path) -> None:

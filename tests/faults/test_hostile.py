@@ -44,7 +44,7 @@ def test_a_link_in_the_place_of_what_a_run_writes_is_refused(tmp_path: Path, nam
     run, mine = make_run(tmp_path / "run", quick()), tmp_path / "mine"
     mine.mkdir() if "." not in name else mine.write_text("years of work")
     (run.path / name).symlink_to(mine)
-    with pytest.raises(DataError, match=rf"{name}: a run writes to files .* got a link to {mine}"):
+    with pytest.raises(DataError, match=rf"{name}: must not be a link, .* got a link to {mine}"):
         opened(run)
     assert list(mine.iterdir()) == [] if mine.is_dir() else mine.read_text() == "years of work"
 
@@ -56,9 +56,8 @@ def test_a_link_in_the_place_of_a_log_is_refused_before_the_log_is_begun(tmp_pat
     run.log.symlink_to(mine)
     outcome = child_process.execute(run.path)
     assert (outcome.status, outcome.exit_code) == ("failed", 65)
-    assert f"a run writes to files and folders of its own only, got a link to {mine}" in str(
-        outcome.reason
-    )
+    rule = "must not be a link, since a run writes only to its own files and folders"
+    assert f"{rule}, got a link to {mine}" in str(outcome.reason)
     assert mine.read_text() == "years of work"
 
 
@@ -82,7 +81,7 @@ def test_a_pipe_or_a_device_is_neither_waited_for_nor_read_for_ever(tmp_path: Pa
     seen.start()
     seen.join(5)
     assert not seen.is_alive()
-    with pytest.raises(DataError, match=r"metrics.jsonl: must be a regular file, and is not"):
+    with pytest.raises(DataError, match=r"metrics.jsonl: must be a regular file, but is not"):
         opened(run)
     run.metrics.unlink()
     target = checkpoints.publish(run.checkpoints, 5, lambda path: None).path
@@ -230,7 +229,7 @@ def test_no_file_brings_the_environment_into_a_config(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "conf" / "remedy").mkdir(parents=True)
     (tmp_path / "conf" / "remedy" / "own.yaml").write_text(json.dumps({"name": text}))
-    with pytest.raises(ConfigError, match="a value may refer to other keys, not to a resolver"):
+    with pytest.raises(ConfigError, match="a value may refer to other keys, but not to a resolver"):
         planner.plan(["simulator.model=oc.env", "remedy=own"])
 
 
@@ -250,7 +249,7 @@ def test_a_folder_for_locks_that_somebody_else_has_made_is_refused(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     (tmp_path / "theirs").mkdir()
     (tmp_path / f"harness-gpus-{os.getuid()}").symlink_to(tmp_path / "theirs")
-    with pytest.raises(DeviceError, match="must be a folder of your own"):
+    with pytest.raises(DeviceError, match="must be owned by you, but belongs"):
         gpu_lease.take(1)
     assert list((tmp_path / "theirs").iterdir()) == []
 

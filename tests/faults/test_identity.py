@@ -81,7 +81,7 @@ def test_a_changed_row_under_a_checkpoint_is_refused(
     last = seen(record_property, done)
     assert done.returncode == 65
     assert last == (
-        f"harness: {killed.metrics}:2: row 2 must fit its checksum, and does not: it was changed "
+        f"harness: {killed.metrics}:2: row 2 must match its checksum, but does not: it was changed "
         "after it was written; without checkpoints/ the rows are computed again"
     )
     assert killed.metrics.read_bytes() == before
@@ -100,8 +100,8 @@ def test_a_changed_row_past_the_checkpoint_is_computed_again(
     done = resumed(killed)
     record_property("seen", f"exit {done.returncode}: {done.stderr.splitlines()[0]}")
     assert done.returncode == 0, done.stderr
-    assert f"{killed.metrics}:3: row 3 must fit its checksum, and does not" in done.stderr
-    assert "it and what follows went to metrics.superseded.jsonl" in done.stderr
+    assert f"{killed.metrics}:3: row 3 must match its checksum, but does not" in done.stderr
+    assert "it and later rows were moved to metrics.superseded.jsonl" in done.stderr
     assert killed.metrics.read_bytes() == whole
     aside = (killed.path / "metrics.superseded.jsonl").read_bytes()
     assert aside == b"".join(changed.splitlines(keepends=True)[2:])
@@ -118,7 +118,7 @@ def test_a_changed_row_of_a_done_run_is_found(tmp_path: Path, record_property: S
     code, _, err = go_on(run)
     record_property("seen", f"exit {code}: {err.splitlines()[-1]}")
     assert code == 65
-    assert f"{run.metrics}:2: row 2 must fit its checksum, and does not" in err
+    assert f"{run.metrics}:2: row 2 must match its checksum, but does not" in err
     assert here("verify", "run", cwd=tmp_path).returncode == 65
 
 
@@ -133,7 +133,7 @@ def test_a_row_that_lost_its_checksum_is_refused(killed: RunFolder, record_prope
     done = resumed(killed)
     last = seen(record_property, done)
     assert done.returncode == 65
-    assert f"{killed.metrics}:3: row 3 must fit its checksum as the rows before it do" in last
+    assert f"{killed.metrics}:3: row 3 must match its checksum like the rows before it" in last
 
 
 @pytest.mark.attack(
@@ -152,8 +152,8 @@ def test_a_checkpoint_of_another_seed_is_refused(
     assert done.returncode == 65
     assert last == (
         f"harness: {theirs}/manifest.json: a checkpoint must be of the run that it lies in, got "
-        "one of seed 2 where the run has 1; move step-00010 away to go on from what is the run's "
-        "own"
+        "one of seed 2 instead of the run's 1; move step-00010 away to go on from what is the "
+        "run's own"
     )
     run.metrics.write_bytes(before)
     theirs.rename(tmp_path / "away")
@@ -210,9 +210,9 @@ def test_a_row_that_another_numpy_wrote_is_told_by_its_version(
     change = f"numpy 1.26.4 -> {numpy.__version__}"
     assert done.returncode == 70
     assert done.stderr.startswith(f"harness: {killed.path}: row ")
-    assert f"was written with other versions than these ({change}): the same rows" in done.stderr
-    assert f"it was written with other versions than these ({change}): resume with those" in last
-    assert "move the rows after row 0 out of metrics.jsonl to go on with these" in last
+    assert f"was written with other versions ({change}), which may compute" in done.stderr
+    assert f"it was written with other versions ({change}): resume with those" in last
+    assert "move the rows after row 0 out of metrics.jsonl to continue with the present" in last
 
 
 def test_equal_versions_leave_the_sentence_as_it_is(killed: RunFolder) -> None:

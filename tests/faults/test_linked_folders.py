@@ -29,13 +29,16 @@ def test_runs_are_not_written_behind_a_link(tmp_path: Path, record_property: See
     (tmp_path / "run").symlink_to(run.path)
     done = train(RunFolder(tmp_path / "run"))
     assert done.returncode == 65
-    assert "a run writes to files and folders of its own only, got a link to" in done.stderr
+    assert (
+        "must not be a link, since a run writes only to its own files and folders, got a link to"
+        in done.stderr
+    )
     (tmp_path / "runs").symlink_to("theirs")
     swept = here("sweep", *TABULAR, "trainer.steps=2", cwd=tmp_path)
     assert swept.returncode == 73
     assert swept.stderr == (
-        f"harness: {sweep_place.RUNS}: must be a folder, since runs are not written behind a link; "
-        "got one to theirs: run harness in another folder, or put a folder in its place\n"
+        f"harness: {sweep_place.RUNS}: must be a folder, since runs are not written through a "
+        "link; got one to theirs: run harness in another folder, or replace the link by a folder\n"
     )
     assert sorted(path.name for path in run.path.iterdir()) == before
     record_property("seen", f"exit {done.returncode} and {swept.returncode}: {swept.stderr}")
@@ -62,7 +65,7 @@ def test_results_go_behind_a_link_only_where_one_was_named(
     asked = here("calibrate", "difficulty=easy", cwd=tmp_path)
     for done in (fit, asked):
         assert done.returncode == 2, done.stderr
-        assert "results are not written through a link that nobody named, got" in done.stderr
+        assert "must not be a link unless it is named with --out, got" in done.stderr
         assert "name a folder with --out" in done.stderr
     assert [path.name for path in theirs.iterdir()] == ["law.json"]
     named = here(*quickly, "--out", "a/law", cwd=tmp_path)
@@ -99,7 +102,7 @@ def test_a_lock_of_a_gpu_is_no_link(
         gpu_lease.take(1)
     assert victim.read_text() == VICTIM
     locks.chmod(0o777)
-    with pytest.raises(DeviceError, match="that nobody else may write to, got mode 777") as raised:
+    with pytest.raises(DeviceError, match="that is not writable by others, got mode 777") as raised:
         gpu_lease.take(1)
     record_property("seen", str(raised.value).rpartition("/")[2])
 

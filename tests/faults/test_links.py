@@ -175,7 +175,7 @@ def test_nothing_is_appended_behind_a_link(
 )
 def test_a_pipe_and_a_linked_folder_are_refused(tmp_path: Path, record_property: Seen) -> None:
     os.mkfifo(tmp_path / "events.jsonl")
-    with pytest.raises(DataError, match=r"events\.jsonl: must be a regular file, and is not"):
+    with pytest.raises(DataError, match=r"events\.jsonl: must be a regular file, but is not"):
         EventLog(tmp_path / "events.jsonl").append("step")
     (tmp_path / "theirs").mkdir()
     (tmp_path / "ours").symlink_to("theirs")

@@ -95,7 +95,7 @@ def test_a_run_without_run_json_is_a_row_with_a_way_out_and_the_others_go_on(
     for name in ("metrics.jsonl", "outcomes.json", "conversations"):
         path = root / "1-medium-seed2" / name
         shutil.rmtree(path) if path.is_dir() else path.unlink()
-    way_out = "move the folder away, and a resume of the sweep starts the run again"
+    way_out = "move the folder away and resume the sweep to start the run again"
     for _ in range(2):
         found = harness("resume", str(root), cwd=tmp_path)
         assert found.returncode == 3
@@ -121,6 +121,6 @@ def test_a_folder_of_a_sweep_that_lost_its_run_json_is_failed_and_not_planned(
     (found,) = ledger.read(tmp_path).runs
     assert (found.status, found.exit_code) == ("failed", 65)
     assert found.reason == (
-        f"{run.path}: run.json is missing, and a run starts again only in an empty folder; "
-        "move the folder away, and a resume of the sweep starts the run again"
+        f"{run.path}: run.json is missing, and a run can start again only in an empty folder; "
+        "move the folder away and resume the sweep to start the run again"
     )

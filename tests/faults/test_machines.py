@@ -56,8 +56,8 @@ def test_a_user_without_a_home(
     tiny = on(NOBODY, "sweep", "policy=tiny", cwd=tmp_path)
     assert tiny.returncode == 73
     assert sentence(tiny) == (
-        "harness: HARNESS_CACHE: must name a folder for what is kept between runs, since this user "
-        "has no home; got nothing: set it, or XDG_CACHE_HOME"
+        "harness: HARNESS_CACHE: must name a folder for the cache, since this user has no home "
+        "folder; got nothing: set it, or XDG_CACHE_HOME"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d"]
     record_property("seen", f"exit {done.returncode} and {tiny.returncode}: {sentence(tiny)}")
@@ -160,7 +160,7 @@ this one begins with its memory, which may be a gigabyte after some hundred test
     ("words", "code", "said"),
     [
         (("fit-entropy-law",), 65, "metrics.jsonl: must be at most 1 GiB, is 3.0 GiB: fit a part"),
-        (("resume",), 65, "metrics.jsonl:3: a row must be at most 65,536 bytes long, and this is"),
+        (("resume",), 65, "metrics.jsonl:3: a row must be at most 65,536 bytes long, but is"),
         (("status",), 0, "hollow: stopped, "),
     ],
 )
@@ -226,8 +226,8 @@ def test_no_temporary_folder(
     tiny = here("train", "policy=tiny", "--dir", "d", cwd=tmp_path, TMPDIR=gone)
     assert tiny.returncode == 74
     assert sentence(tiny) == (
-        "harness: TMPDIR: must name a folder that can be written to, and neither it nor /tmp is "
-        f"one; got {gone}"
+        "harness: TMPDIR: must name a writable folder, but neither it nor /tmp is writable; got "
+        f"{gone}"
     )
     assert list(tmp_path.iterdir()) == [], "nothing is made"
     checked = here("doctor", "--json", cwd=tmp_path, TMPDIR=gone)

@@ -194,6 +194,5 @@ def test_of_seeds_that_share_no_column_there_is_no_mean(tmp_path: Path) -> None:
     assert group.reward is None
     assert (group.a.mean, group.ceiling.mean, group.gain.mean) == (None, None, None)
     assert group.why == (
-        "no mean of a, ceiling and gain: the runs have no reward column in common "
-        "(eval/reward and reward)"
+        "no mean of a, ceiling and gain: the runs share no reward column (eval/reward and reward)"
     )

@@ -31,7 +31,7 @@ def test_another_model_stops_the_run_before_it_counts_and_the_first_one_goes_on(
         endpoint.script = as_model("B-1121")
         code, _, err = go_on(run)
         assert code == 69
-        assert f"simulator.base_url: {endpoint.url} must answer as one model for a whole run" in err
+        assert f"simulator.base_url: {endpoint.url} must serve one model during a whole run" in err
         assert "at first as 'A-0718', got 'B-1121'" in err
         assert (status(run)["status"], len(rows(run))) == ("stopped", 1)
         endpoint.script = as_model("A-0718", build="b2")

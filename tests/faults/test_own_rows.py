@@ -23,7 +23,7 @@ from tests.law import ended
 from tests.train.made import go_on, make_run
 
 Seen = Callable[[str, object], None]
-OTHERS = "must be those that the run wrote, by the sum in run.json"
+OTHERS = "the checksum in run.json"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,7 @@ def test_rows_of_another_seed_are_told_from_the_runs_own(
     swapped(seeds[1].metrics, seeds[2].metrics)
     code, why = told(seeds[1].path)
     assert code == 65
-    assert f"{seeds[1].metrics}: rows 1 to 12 must be those that the run wrote" in why
+    assert f"{seeds[1].metrics}: rows 1 to 12 must have the checksum in run.json" in why
     assert "rows 1 to 10 must be those that step-00010 was saved after" in why
     done = here("resume", str(seeds[1].path), cwd=seeds[1].path.parent)
     record_property("seen", f"exit {done.returncode}: {done.stderr.splitlines()[-1]}")

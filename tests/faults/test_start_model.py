@@ -87,7 +87,7 @@ def replaced(entry: Path) -> None:
     entry.symlink_to(entry.parent / "theirs")
 
 
-OWN = "must be your own, and writable by nobody else, got"
+OWN = "must be owned by you and not writable by others, got"
 ROT: dict[str, tuple[Callable[[Path], object], str]] = {
     "a bit of the weights flipped": (
         lambda entry: flip_a_bit(entry / "model.safetensors"),
@@ -98,8 +98,8 @@ ROT: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda entry: (entry / "manifest.json").unlink(),
         "no readable manifest.json",
     ),
-    "the weights a link": (linked, f"model.safetensors: {OWN} a link or what is no file"),
-    "the entry a link": (replaced, f"start-1: {OWN} a link or what is no file"),
+    "the weights a link": (linked, f"model.safetensors: {OWN} a link or a special file"),
+    "the entry a link": (replaced, f"start-1: {OWN} a link or a special file"),
     "the folder writable by all": (lambda entry: entry.chmod(0o777), f"start-1: {OWN} mode 777"),
     "the weights writable by a group": (
         lambda entry: (entry / "model.safetensors").chmod(0o660),
@@ -191,7 +191,7 @@ def test_rot_in_the_cache_is_said_set_aside_and_built_again(
     (aside,) = entry.parent.glob(".*.aside")
     assert first == (
         f"harness: {entry}: must be as its manifest.json says: model.safetensors differs from its "
-        f"manifest; it is built again, and what was there is now {aside.name}"
+        f"manifest; it is built again, and the old entry was renamed to {aside.name}"
     )
     assert (entry / "model.safetensors").read_bytes() == weights
     assert start_model.ensure(QUICK) == entry
@@ -222,7 +222,7 @@ def test_a_run_goes_on_from_the_start_model_it_began_with(
     manifest = json.loads((run.checkpoints / "step-00002" / "manifest.json").read_text())
     assert manifest["identity"]["start_model"] == began
     verified = here("verify", "run", "--json", cwd=tmp_path)
-    assert (verified.returncode, "the one that the run began with" in verified.stdout) == (0, True)
+    assert (verified.returncode, "the start model of the run" in verified.stdout) == (0, True)
 
 
 @pytest.mark.attack(
@@ -243,10 +243,10 @@ def test_other_weights_behind_the_same_name_are_refused(
     again, last = _without_the_record(run)
     record_property("seen", f"exit {code}: {err.splitlines()[-1]}")
     assert code == 65
-    rule = f"a run must go on from the start model that it began with, {began[:12]}, since"
+    rule = f"a run must continue with its start model, {began[:12]}, since"
     assert f"harness: {run.status}: {rule}" in err
     assert (verified.returncode, again) == (65, 65)
-    assert "must be the start model that the run began with, and is another" in verified.stdout
+    assert "must be the start model of the run, but is another" in verified.stdout
     assert f"step-00001/manifest.json: {rule}" in last, "the checkpoint knows it too"
 
 

@@ -214,7 +214,7 @@ def test_settings_that_others_may_have_written(
     assert (done.returncode, endpoint.headers) == (2, [])
     assert done.stderr == (
         f"harness: {settings()}: must be a regular file of your own that nobody else can change, "
-        f"got {UNSAFE[given]}; look at what it confirms, then remove it\n"
+        f"got {UNSAFE[given]}; check what it confirms, then remove it\n"
     )
 
 
@@ -225,9 +225,9 @@ def test_settings_that_others_may_have_written(
 @pytest.mark.parametrize(
     ("variable", "sentence"),
     [
-        ("AWS_SECRET_ACCESS_KEY", "must not be a variable of another program's, as AWS_ in it"),
-        ("GITHUB_TOKEN", "must not be a variable of another program's, as GITHUB_ in it"),
-        ("MY_SECRET_KEY", "must not be a variable of another program's, as SECRET in it"),
+        ("AWS_SECRET_ACCESS_KEY", "must not be a variable of another program, as AWS_ in its name"),
+        ("GITHUB_TOKEN", "must not be a variable of another program, as GITHUB_ in its name"),
+        ("MY_SECRET_KEY", "must not be a variable of another program, as SECRET in its name"),
         ("DB_PASSWORD", "must be the name of a variable that ends in _KEY or _TOKEN"),
         ("HOME", "must be the name of a variable that ends in _KEY or _TOKEN"),
     ],

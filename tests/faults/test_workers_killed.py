@@ -61,7 +61,7 @@ def test_a_killed_worker_costs_no_run(tmp_path: Path, record_property: Record) -
     attempts = [run_status.read(RunFolder(Path(str(r["dir"]))).status).attempts for r in found]
     assert max(attempts[:2]) == 2, "from its checkpoint"
     assert "one of its workers was killed" in said
-    assert "runs are launched again; those begun continue from checkpoints" in said
+    assert "runs are launched again; started runs continue from checkpoints" in said
     assert "Traceback" not in said
     config = run_folder.read_config(RunFolder(root / "0-medium-seed1"))
     alone = make_run(tmp_path / "alone", config, users=None)
@@ -104,7 +104,7 @@ def test_what_kills_its_workers_is_a_failed_row_in_the_end(
     assert launches == [[poison, *others]] * 3 + [others]
     assert [status.status for status in ended] == ["failed", "done", "done"]
     assert (ended[0].reason, ended[0].exit_code) == (
-        "its launcher's worker was killed, 3 times",
+        "the launcher's worker was killed 3 times",
         137,
     )
 

@@ -68,7 +68,7 @@ def test_a_decided_run_asks_for_nothing(tmp_path: Path) -> None:
     decided = analyse([tmp_path])
     assert advice.what_would_decide(decided) == []
     moved = replace(decided, runs=(open_run("misfit"),))
-    assert advice.what_would_decide(moved)[-1].startswith("No number of rows takes a misfit away")
+    assert advice.what_would_decide(moved)[-1].startswith("More rows do not remove a misfit")
 
 
 def test_each_kind_of_advice_is_given_once(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_each_kind_of_advice_is_given_once(tmp_path: Path) -> None:
     runs = tuple(open_run(reason, None) for reason in reasons)
     assert advice.what_would_decide(replace(analyse([tmp_path]), runs=runs))[4:] == [
         "More steps would decide, if H falls further.",
-        "A break within a run is told by less noise in R.",
+        "Less noise in R would decide whether there is a break.",
     ]
 
 
@@ -97,7 +97,7 @@ def test_a_break_within_a_run_asks_for_less_noise_and_not_for_seeds(tmp_path: Pa
     broken = replace(open_run("law_break"), config={"trainer": {"conversations": 64}})
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(broken,)))
     assert said[-1] == (
-        "A break within a run is told by less noise in R: add trainer.conversations=256."
+        "Less noise in R would decide whether there is a break: add trainer.conversations=256."
     )
 
 
@@ -112,14 +112,14 @@ def test_null_controls_are_counted_and_need_no_advice(tmp_path: Path) -> None:
     told = advice.what_would_decide(replace(analysed, runs=(null, beside)))
     assert told[0] == "2 of 2 runs undetermined, 1 of them null controls:"
     assert told[1].startswith("  2 x law_break: ")
-    assert told[2:] == ["A break within a run is told by less noise in R."]
+    assert told[2:] == ["Less noise in R would decide whether there is a break."]
 
 
 def test_the_noise_of_an_evaluation_is_that_of_its_users(tmp_path: Path) -> None:
     run_folders.write_rows(tmp_path, synthetic.rows(synthetic.lawful(1, 300, LOW)))
     broken = replace(open_run("law_break"), reward="eval/reward", config={"eval": {"users": 64}})
     said = advice.what_would_decide(replace(analyse([tmp_path]), runs=(broken,)))
-    assert said[-1] == "A break within a run is told by less noise in R: add eval.users=256."
+    assert said[-1] == "Less noise in R would decide whether there is a break: add eval.users=256."
 
 
 def test_a_run_that_its_rule_would_end_again_is_to_go_on_without_it(tmp_path: Path) -> None:

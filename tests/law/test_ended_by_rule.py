@@ -52,7 +52,7 @@ def test_the_terminal_counts_such_runs_and_says_what_their_ends_are_of(
     said = printed(analysed, width)
     assert said.count("ended by rule") == (2 if width >= 80 else 0)  # folded below
     assert f"2 of 4 runs were ended by trainer.stop_when, at step {ended.STEPS}: " in said
-    assert "final R and H are of the step where a run ended" in said
+    assert "final R and H are those of the step where a run ended" in said
 
 
 def test_the_short_answer_says_so_before_its_rows(analysed: Analysis) -> None:
@@ -62,7 +62,7 @@ def test_the_short_answer_says_so_before_its_rows(analysed: Analysis) -> None:
     before = said.partition("to noise")[0]
     assert f"2 of 4 runs were ended by trainer.stop_when, at step {ended.STEPS}: " in before
     assert "a later onset was not seen" in before
-    assert "no random part of them" in before
+    assert "not a random subset" in before
 
 
 def test_runs_without_a_rule_are_not_spoken_of(tmp_path: Path) -> None:

@@ -140,9 +140,9 @@ def test_a_staged_run_enters_no_mean_of_a_and_is_told_what_would_decide(tmp_path
 
 def test_the_stages_are_said_in_words(tmp_path: Path) -> None:
     said = " ".join(explain.explain_run(of(tmp_path, lawful_rows([300, 300, 300]))))
-    assert "by stages of its users: steps 1 to 300 (easy 1.00): a = 0.3" in said
-    assert "They may share one a (p = " in said
-    assert "the users changed while it trained: one law per stage" in said
+    assert "reward by stage of the users: steps 1 to 300 (easy 1.00): a = 0.3" in said
+    assert "The stages may share one a (p = " in said
+    assert "the users changed during training: one law per stage" in said
 
 
 @given(

@@ -72,10 +72,8 @@ def test_a_difference_is_told_with_its_users_and_beside_that_on_each_levels_own(
     show.show(found, console)
     (line,) = (line for line in console.export_text().splitlines() if "in the pilot:" in line)
     assert "difficulty=hard minus difficulty=easy is 0." in line
-    told = (
-        f"; {gap.of_own_users:.2f} on each level's own users, as fit-entropy-law shows each level"
-    )
-    assert line.rstrip().endswith(f"on medium's users, whom all levels met{told}")
+    told = f"; {gap.of_own_users:.2f} on each level's own users, as in fit-entropy-law"
+    assert line.rstrip().endswith(f"on medium's users, the same for all levels{told}")
     rows = {row.name: row.gain.mean or 0.0 for row in answers.rows(analyse([path]))}
     assert rows["hard"] - rows["easy"] == pytest.approx(gap.of_own_users, abs=0.005)
 
@@ -91,7 +89,7 @@ def test_a_plan_says_why_it_has_no_null_controls_and_what_adds_them(runs: Path) 
     assert found.planned is not None
     (line,) = (line for line in said(found) if line.startswith("no null controls: "))
     word = "algorithm.null_control=false,true"
-    assert f"How much of each level's fall of H is noise, {word} tells, for as many hours" in line
+    assert f"level's fall of H is noise, add {word}; this doubles the cost" in line
     planned = planner.plan(shlex.split(str(found.command))[2:]).points
     both = planner.plan([*shlex.split(str(found.command))[2:], word]).points
     assert len(both) == 2 * len(planned)
@@ -103,7 +101,7 @@ def test_a_planned_study_takes_null_controls_by_the_line_that_is_named(
     monkeypatch.chdir(tmp_path)
     found = ask(LEVELS, runs, "final_reward=0.05")
     (line,) = (line for line in said(found) if line.startswith("no null controls: "))
-    assert "the line `null_controls: true` in planned.yaml tells" in line
+    assert "add the line `null_controls: true` in planned.yaml;" in line
     folder = tmp_path / "sweeps" / "studies"
     folder.mkdir(parents=True)
     (folder / "planned.yaml").write_text(f"{found.study}null_controls: true\n", encoding="utf-8")
@@ -115,7 +113,7 @@ def test_what_was_asked_for_is_not_told_again(runs: Path) -> None:
 
 
 def test_a_contrast_has_no_study_file_and_says_so(runs: Path, tmp_path: Path) -> None:
-    line = "no planned.yaml: the command is the whole plan, since a contrast decides"
+    line = "no planned.yaml is written, since a contrast decides: the command is the plan"
     found = ask(LEVELS, runs)
     assert line in said(found, tmp_path)
     assert line not in said(found)
@@ -186,7 +184,7 @@ def test_a_link_is_planned_on_the_users_that_it_is_judged_on(tmp_path: Path) -> 
     runs = write_runs(tmp_path, words, medium=0.5)
     found = ask(("algorithm.learning_rate=0.1,0.2",), runs, "final_reward=0.05")
     assert found.column == "eval/medium/reward"
-    assert "decided on other users" in found.kept["eval.users"]
+    assert "decided on users other than those of" in found.kept["eval.users"]
     assert found.study is not None
     (link,) = yaml.safe_load(found.study)["links"].values()
     assert link["evaluation"] == found.column
@@ -249,7 +247,7 @@ def test_one_seed_shows_no_spread_and_asks_for_a_pilot(tmp_path: Path) -> None:
     found = ask(LEVELS, write_runs(tmp_path, seeds=1))
     assert found.planned is None
     assert found.why is not None
-    assert "how much seeds differ is not known" in found.why
+    assert "so how much seeds differ is not known" in found.why
     assert found.command is not None
     points = planner.plan(shlex.split(found.command)[2:]).points
     assert {point.config.seed for point in points} == {2, 3, 4, 5, 6}
@@ -278,7 +276,7 @@ def test_a_quantity_that_is_named_primary_takes_fewer_seeds() -> None:
     assert beside.planned is not None
     assert primary.planned is not None
     assert primary.planned.design.seeds < beside.planned.design.seeds
-    assert "--primary gain at a level of 0.03" in primary.decided_by
+    assert "--primary gain at level 0.03" in primary.decided_by
 
 
 def test_shipped_levels_are_those_of_todays_config() -> None:

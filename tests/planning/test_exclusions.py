@@ -91,7 +91,7 @@ def test_what_is_left_out_is_named_with_why(runs: Path, what: str) -> None:
     assert found.planned is not None
     told = list(exclusions.sentences(found.left_out, (), found.pilot_seeds, 10))
     assert told[0].startswith(f"left out: 1 of {sum(found.pilot_seeds) + 1} runs")
-    assert any("it takes 14 seeds a level for 10" in line for line in told) == (what == "failed")
+    assert any("14 seeds a level are needed for 10" in line for line in told) == (what == "failed")
     assert json.loads(json.dumps(found.to_json()))["left_out"][0]["why"] == left.why
 
 
@@ -106,8 +106,8 @@ def test_a_whole_pilot_has_nothing_to_say(runs: Path) -> None:
     ("harm", "told"),
     [
         (fail, "finished runs of difficulty=hard, found none .*/4: failed at step 7"),
-        (cut, "a whole run of each level, and none of these is one: .*/4: damaged"),
-        (lose_rows, "none of these is one: .*/4: a fitted run has rows in metrics.jsonl"),
+        (cut, "a complete run of each level, but none of these is complete: .*/4: damaged"),
+        (lose_rows, "none of these is complete: .*/4: a fitted run needs rows in metrics.jsonl"),
         (damage_config, "finished runs of difficulty=hard; .*/4: its config.yaml is missing or"),
     ],
 )
@@ -153,4 +153,4 @@ def test_many_runs_are_counted_and_a_few_named() -> None:
     every = [ExcludedRun(f"run {number}", "failed", 0, True) for number in range(9)]
     told = list(exclusions.sentences(every, (), (3, 3), None))
     assert told[0].startswith("left out: 9 of 15 runs")
-    assert told[-1] == "  and 4 more, which --json names"
+    assert told[-1] == "  and 4 more, listed by --json"

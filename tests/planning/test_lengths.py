@@ -32,8 +32,8 @@ def test_too_few_evaluations_say_whose_they_are_and_name_the_setting_that_gives_
     found = ask(runs, "trainer.steps=40")
     assert found.planned is None
     assert found.why == (
-        "it takes 16 evaluations of a run, and one of 40 steps, evaluated every 5 as the runs "
-        "known were, has 9: trainer.eval_every=2 gives 21"
+        "a run needs 16 evaluations, and a run of 40 steps, evaluated every 5 like the known runs, "
+        "has 9: trainer.eval_every=2 gives 21"
     )
     points = planner.plan(shlex.split(str(found.command))[2:]).points
     assert {(p.config.trainer.steps, p.config.trainer.eval_every) for p in points} == {(40, 2)}
@@ -42,17 +42,16 @@ def test_too_few_evaluations_say_whose_they_are_and_name_the_setting_that_gives_
 def test_an_eval_every_that_is_typed_is_the_one_that_is_spoken_of() -> None:
     shipped = ("policy=tabular", "trainer.steps=200")
     assert ask(None, *shipped).why == (
-        "it takes 16 evaluations of a run, and one of 200 steps, evaluated every 25 as the runs "
-        "known were, has 9: trainer.eval_every=14 gives 16"
+        "a run needs 16 evaluations, and a run of 200 steps, evaluated every 25 like the known "
+        "runs, has 9: trainer.eval_every=14 gives 16"
     )
     assert ask(None, *shipped, "trainer.eval_every=20").why == (
-        "it takes 16 evaluations of a run, and one of 200 steps with trainer.eval_every=20 has 11: "
+        "a run needs 16 evaluations, and a run of 200 steps with trainer.eval_every=20 has 11: "
         "trainer.eval_every=14 gives 16"
     )
     enough = ask(None, *shipped, "trainer.eval_every=null")
     assert enough.why == (
-        "the runs known were evaluated every 25 steps: what trainer.eval_every=null shows was not "
-        "measured"
+        "the known runs were evaluated every 25 steps: trainer.eval_every=null was not measured"
     )
     assert "trainer.eval_every=null" in str(enough.command)
 
@@ -60,7 +59,7 @@ def test_an_eval_every_that_is_typed_is_the_one_that_is_spoken_of() -> None:
 def test_no_setting_gives_sixteen_evaluations_of_ten_steps(runs: Path) -> None:
     found = ask(runs, "trainer.steps=10")
     assert found.command is None
-    assert str(found.why).endswith("take more steps than 10")
+    assert str(found.why).endswith("use more than 10 steps")
 
 
 def test_the_last_step_is_evaluated_too() -> None:
@@ -99,7 +98,7 @@ def test_what_is_not_to_be_had_is_said(
 def test_shipped_runs_tell_nothing_of_longer_ones() -> None:
     found = ask(None, "policy=tabular", "trainer.steps=1000")
     assert found.planned is None
-    assert found.why == "the runs known have 600 steps: what 1000 bring was not measured"
+    assert found.why == "the known runs have 600 steps: 1000 steps were not measured"
 
 
 def test_twice_as_many_seeds_are_twice_as_many(tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ def test_levels_are_named_and_paired_by_what_is_swept() -> None:
 @pytest.mark.parametrize(
     ("words", "rule"),
     [
-        ((), "needs two levels to compare at least, as difficulty=easy,hard; got no level"),
+        ((), "needs at least two levels to compare, as difficulty=easy,hard; got no level"),
         (("difficulty=easy",), "got difficulty=easy"),
-        (("difficulty=easy,hard", "seed=1,2"), "a plan says how many seeds there should be"),
-        (("difficulty=easy,hard", "eval.users=32,64"), "eval.users: a plan chooses one value"),
-        (("sweeps=seeds",), "a plan takes its levels as words"),
+        (("difficulty=easy,hard", "seed=1,2"), "seed: must not be given, since a plan determines"),
+        (("difficulty=easy,hard", "eval.users=32,64"), "eval.users: a plan needs one value"),
+        (("sweeps=seeds",), "sweeps: must not be given; name the levels"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(words: tuple[str, ...], rule: str) -> None:

@@ -76,7 +76,7 @@ def test_weights_that_were_cut_short_are_named(folder: Path) -> None:
     whole = path.read_bytes()
     model_files.check(hf(model=str(folder)))
     path.write_bytes(whole[:-9])
-    message = "must be a whole safetensors file, got: .* file not fully covered"
+    message = "must be a complete safetensors file, got: .* file not fully covered"
     with pytest.raises(ConfigError, match=message):
         model_files.check(hf(model=str(folder)))
 

@@ -97,8 +97,8 @@ def test_each_gap_is_what_the_others_earn_less_what_is_earned_with_the_kinds_of_
 def test_a_run_that_met_all_kinds_says_that_there_are_no_others() -> None:
     assert [one.name for one in novelty.PROBE.settings(brief())] == [novelty.MET]
     assert novelty.PROBE.not_measured(brief()) == [
-        "other intentions, other temperaments: difficulty.intentions and difficulty.temperaments "
-        "leave none out that training did not meet"
+        "other intentions, other temperaments: training has all of difficulty.intentions and "
+        "difficulty.temperaments"
     ]
     assert novelty.PROBE.not_measured(of_kinds(temperaments=CALM)) == []
 
@@ -108,8 +108,8 @@ def test_users_of_a_plug_in_have_no_unfamiliarity() -> None:
     with extensions.registered("simulator", "theirs", SimulatorPlugIn):
         plugged = replace(config, simulator=replace(config.simulator, kind="theirs"))
     assert novelty.PROBE.not_measured(plugged) == [
-        "unfamiliar minus familiar persona: users of simulator=theirs have none of the personas "
-        "whose unfamiliarity is known"
+        "unfamiliar minus familiar persona: users of simulator=theirs have no personas of known "
+        "unfamiliarity"
     ]
     assert set(novelty.PROBE.lacks(plugged)) == {novelty.SLOPE}
 

@@ -179,7 +179,7 @@ def test_a_tabular_policy_has_no_choice_of_its_own() -> None:
     names = [quantity.name for quantity in understanding.PROBE.quantities(tabular)]
     assert "own choice before the last reply" not in names
     (reason,) = understanding.PROBE.not_measured(tabular)
-    assert reason.startswith("the policy's own choice, of policy.kind=tabular: it has no words")
+    assert reason.startswith("the policy's own choice, with policy.kind=tabular: it has no words")
 
 
 @pytest.mark.parametrize(

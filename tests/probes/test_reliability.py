@@ -113,7 +113,7 @@ def test_who_keeps_to_what_was_said_first_stays_true_and_who_only_affirms_takes_
 def test_of_a_tabular_policy_nothing_is_measured_since_its_grammar_chooses_the_facts() -> None:
     assert not MeasurementPlan.of(reliability.PROBE, TABULAR).quantities
     (reason,) = reliability.PROBE.not_measured(TABULAR)
-    assert "no training of this policy changes that" in reason
+    assert "which training does not change" in reason
     sentences = [phrase for own in TAKING_UP.values() for phrase in own]
     assert all("{clause}" in phrase for phrase in sentences)  # whatever it chooses
 
@@ -213,7 +213,7 @@ def moved(quantity: str, setting: str, change: ProbeEstimate) -> ProbeReading:
          "warmer by 0.20 [0.10, 0.30] nats a token, and not shown to be more often wrong: "
          "1.00 [-2.00, 4.00] points"),
         (ProbeEstimate(0.002, -0.01, 0.014), ProbeEstimate(6.0, 2.0, 10.0),
-         "no verdict: it is no warmer than what it is held against, so its errors say nothing of "
+         "no verdict: the policy is not warmer than the reference, so its errors say nothing about "
          "warmth; warmth: kind minus cold reply changed by 0.00 [-0.01, 0.01] nats a token"),
         (NOT_MEASURED, ProbeEstimate(6.0, 2.0, 10.0), "no verdict: not measured"),
     ],

@@ -73,7 +73,7 @@ def test_a_probe_says_what_it_asked_of_served_users(
     assert (found.cost["retries"], found.cost["lost_conversations"]) == ({}, 0)
     policies, settings = 2, len(registry.get(name).settings(run_folder.read_config(run)))
     most = policies * settings * USERS * 2 * TURNS + 1  # and whether it answers at all
-    lower = "retries aside; --users and --repeats lower that"
+    lower = "plus retries; --users and --repeats lower that"
     assert told == [f"asks {endpoint.url} at most {most} times, {lower}"]
     assert asked <= most
     assert any(r.estimate.value is not None for r in found.readings)
@@ -105,7 +105,7 @@ def test_a_served_user_has_no_bond_and_says_what_serves_them(
     goal, task, mean = (of(found, n).estimate.value for n in ("goal", "task", "alliance"))
     assert None not in (goal, task, mean)
     assert found.not_measured == (
-        "bond: a served user keeps no account of trust; alliance is the mean of goal and task",
+        "bond: a served user has no trust; alliance is the mean of goal and task",
     )
 
 
@@ -115,7 +115,7 @@ def test_the_listener_of_understanding_is_a_lower_mark(
     found = probed(trained[0], "understanding", tmp_path)
     own, lower = found.not_measured
     assert "policy.kind=tabular" in own
-    assert lower.endswith("so its numbers are a lower mark here")
+    assert lower.endswith("so its numbers are lower bounds here")
 
 
 def test_a_probe_that_has_no_answer_with_served_users_says_why(
@@ -127,8 +127,8 @@ def test_a_probe_that_has_no_answer_with_served_users_says_why(
         probed(run, "novelty", tmp_path)
     assert str(error.value) == (
         f"{run.config}: simulator.kind must be one that answers in this process for novelty, since "
-        "its groups must be the same users but for what they came for and how they are, and a "
-        "model gives another user other words from the opening on, got served"
+        "its groups must have the same users except for intention and temperament, and a model "
+        "gives different users different words from the opening on, got served"
     )
     assert len(endpoint.bodies) == before
 
@@ -203,7 +203,7 @@ def test_the_command_prints_and_writes_what_it_cost(tmp_path: Path) -> None:
         finally:
             process.kill()
     assert done.returncode == 0, done.stderr
-    assert "at most 25 times, retries aside" in done.stderr
+    assert "at most 25 times, plus retries" in done.stderr
     written = json.loads((run.path / "probes" / "grounding" / "probe.json").read_text())
     assert served.cost_words(written["cost"]) in done.stdout
     assert written["cost"]["calls"] > 10

@@ -116,12 +116,12 @@ def test_a_checkpoint_names_the_run_it_belongs_to(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "differs"),
     [
-        ({"seed": 2}, "seed 2 where the run has 1"),
+        ({"seed": 2}, "seed 2 instead of the run's 1"),
         (
             {"config_hash": "ba9876543210"},
-            "config hash ba9876543210 where the run has 0123456789ab",
+            "config hash ba9876543210 instead of the run's 0123456789ab",
         ),
-        ({"start_model": "f" * 64}, "start model ffffffffffff where the run has eeeeeeeeeeee"),
+        ({"start_model": "f" * 64}, "start model ffffffffffff instead of the run's eeeeeeeeeeee"),
     ],
 )
 def test_a_checkpoint_of_another_run_is_refused_and_not_skipped(

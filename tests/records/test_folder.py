@@ -183,7 +183,7 @@ def test_aliases_that_repeat_each_other_are_refused_before_they_are_followed(
 
 def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "config.yaml")
-    with pytest.raises(DataError, match=r"config.yaml: .* must be a regular file, and is not"):
+    with pytest.raises(DataError, match=r"config.yaml: .* must be a regular file, but is not"):
         run_folder.read_config(RunFolder(tmp_path))
 
 

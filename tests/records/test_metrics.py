@@ -124,7 +124,7 @@ def test_a_changed_row_is_named_and_nothing_is_cut(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         MetricsLog(path, needed=2)
     assert str(caught.value) == (
-        f"{path}:2: row 2 must fit its checksum, and does not: it was changed after it was "
+        f"{path}:2: row 2 must match its checksum, but does not: it was changed after it was "
         "written; without checkpoints/ the rows are computed again"
     )
     assert path.read_bytes() == before
@@ -140,7 +140,7 @@ def test_a_changed_row_that_is_computed_again_is_moved_aside_with_those_after_it
     with contextlib.closing(MetricsLog(path, needed=1)) as log:
         assert log.last_step == 1
         assert log.moved_aside == (
-            f"{path}:2: row 2 must fit its checksum, and does not: it was changed after it was "
+            f"{path}:2: row 2 must match its checksum, but does not: it was changed after it was "
             "written"
         )
         assert [log.append(n, {"reward": n / 10}) for n in (1, 2, 3)] == [False, True, True]
@@ -175,7 +175,7 @@ def test_rows_of_an_older_version_are_compared_without_regard_to_checksums(tmp_p
         ),
         (b'{"step": 1, "reward": 1e999}\n', "a JSON object of numbers and nulls"),
         (b'{"step": 1, "reward": 0.1\n', "a JSON object of numbers and nulls"),
-        (b'{"step": 1, "crc32": "1c291ca3"} \n', "must fit its checksum, and does not"),
+        (b'{"step": 1, "crc32": "1c291ca3"} \n', "must match its checksum, but does not"),
     ],
 )
 def test_a_first_row_that_no_version_wrote_is_damage(

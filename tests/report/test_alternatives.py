@@ -62,16 +62,16 @@ def one(**more: Any) -> Analysis:
 def test_the_default_sentence_is_printed_for_every_level() -> None:
     assert "no onset; not distinguishable from linear in H.\n" in printed(one(**compared()))
     better = printed(one(**compared(linear_in_h=7.0)))
-    assert "no onset; law better than linear in H.\n" in better
+    assert "no onset; law fits better than linear in H.\n" in better
     worse = printed(one(**compared(linear_in_h=-7.0)))
-    assert "no onset; linear in H better than the law.\n" in worse
+    assert "no onset; linear in H fits better than the law.\n" in worse
 
 
 def test_a_curve_of_the_wrong_sign_is_not_called_the_law() -> None:
     wrong = {"verdict": "fails", "reasons": ["wrong_sign"], **compared(linear_in_h=7.0)}
     text = printed(one(**wrong), explain=True)
-    assert "no onset; exp(H) of the wrong sign better than linear in H.\n" in text
-    assert "law better than" not in text.lower()
+    assert "no onset; exp(H) with the wrong sign fits better than linear in H.\n" in text
+    assert "law fits better than" not in text.lower()
 
 
 def test_over_runs_the_sentence_counts_them() -> None:
@@ -80,7 +80,7 @@ def test_over_runs_the_sentence_counts_them() -> None:
         for i, delta in enumerate((0.0, 5.9, 6.0))
     ]
     assert (
-        "; law better than linear in H in 1, not distinguishable from linear in H in 2.\n"
+        "; law fits better than linear in H in 1, not distinguishable from linear in H in 2.\n"
         in printed(made.analysis(runs))
     )
 
@@ -92,27 +92,26 @@ def test_a_run_that_was_not_compared_says_nothing_of_rivals() -> None:
 def test_explain_gives_every_rival_and_what_follows() -> None:
     text = printed(one(**compared(sigmoid=-7.0)), explain=True)
     assert (
-        "Rivals, AICc above the law's (under 6 is nothing) / error over the last third "
-        "(law 0.020): linear in H +0.4 / 0.020, log(1 + H) +7.0 / 0.020, saturating in step +5.0 / "
-        "0.020, sigmoid in step -7.0 / 0.020, last value +30.0 / 0.020. Not distinguishable from "
-        "linear in H; sigmoid in step is better than the law.\n" in text
+        "Rival curves, AICc minus the law's (a difference under 6 shows nothing) / error over the "
+        "last third (law 0.020): linear in H +0.4 / 0.020, log(1 + H) +7.0 / 0.020, saturating in "
+        "step +5.0 / 0.020, sigmoid in step -7.0 / 0.020, last value +30.0 / 0.020. Not "
+        "distinguishable from linear in H; sigmoid in step fits better than the law.\n" in text
     )
 
 
 def test_explain_says_under_which_condition_it_forecasts_and_what_came() -> None:
     text = printed(one(forecast=predicted()), explain=True)
     assert (
-        "Forecast from step 217, if the law continues: R of the last 5% 0.82 [0.70, 0.90], with "
-        "room for an H that is spent, or rises as it did before; it was 0.80, 0.02 off; the last "
-        "value is 0.10 off.\n" in text
+        "Forecast from step 217, if the law continues: R over the last 5% of steps is 0.82 "
+        "[0.70, 0.90]; the interval allows for a spent H, or one that rises again; the actual R "
+        "was 0.80 (error 0.02; error of the last value 0.10).\n" in text
     )
     bare = predicted(low=None, high=None, why="entropy_unpredictable")
-    assert "0.82 (without an interval: by its past moves H may end anywhere); it was" in printed(
-        one(forecast=bare), explain=True
-    )
+    text = printed(one(forecast=bare), explain=True)
+    assert "0.82 (no interval: H has moved so much that it may end anywhere); the actual R" in text
     assert "0 of 0 intervals" not in printed(one(forecast=bare))
     none = printed(one(forecast=predicted(**NONE_YET)), explain=True)
-    assert "Forecast from step 217: none, a is not identified by then.\n" in none
+    assert "Forecast from step 217: none, since a is not identified by that step.\n" in none
 
 
 def test_forecasts_follow_the_table_with_their_errors_summed_up() -> None:
@@ -123,10 +122,10 @@ def test_forecasts_follow_the_table_with_their_errors_summed_up() -> None:
     ]
     text = printed(made.analysis(runs))
     assert (
-        "Forecasts of 2 runs, if the law continues: off by 0.11 at the median, the last value by "
-        "0.10; 1 of 2 intervals hold what came; none for 1, a not identified.\n"
-        "  0: 0.82 [0.70, 0.90] from step 217; it was 0.80, 0.02 off; the last value is 0.10 off\n"
-        in text
+        "Forecasts of 2 runs, if the law continues: median error 0.11, that of the last value "
+        "0.10; 1 of 2 intervals contain the actual R; no forecast for 1, since a is not "
+        "identified.\n  0: 0.82 [0.70, 0.90] from step 217; the actual R was 0.80 (error 0.02; "
+        "error of the last value 0.10)\n" in text
     )
     assert "Forecast" not in printed(one())
 
@@ -141,7 +140,7 @@ def test_beyond_24_runs_forecasts_are_summed_up_only() -> None:
     analysis = made.analysis(runs)
     called = {run.run: run.run for run in analysis.runs}
     (said,) = alternatives.forecasts(analysis, called)
-    assert said.startswith("Forecasts of 25 runs, if the law continues: off by 0.02 at the median")
+    assert said.startswith("Forecasts of 25 runs, if the law continues: median error 0.02")
 
 
 def test_a_run_with_all_there_is_to_say_is_explained_in_fifteen_lines() -> None:
@@ -188,7 +187,7 @@ def test_residuals_are_what_the_law_leaves_of_each_point() -> None:
     for axes, at in ((top, series.steps), (bottom, series.entropy)):
         (shown,) = curves(axes, 60)
         assert shown == pytest.approx(np.stack([at, truth], axis=1))
-    assert top.get_title(loc="left") == "easy: R is 0.007 off the law (rms)"
+    assert top.get_title(loc="left") == "easy: R deviates from the law by 0.007 (rms)"
     assert (top.get_xlabel(), bottom.get_xlabel()) == ("step", "policy entropy H (nats per act)")
 
 
@@ -207,7 +206,7 @@ def test_above_24_runs_residuals_are_medians_with_their_spread() -> None:
     residuals = drawn(made.analysis(runs), "residuals")
     assert "medians over runs" in residuals.figure.get_suptitle()
     title = residuals.figure.axes[0].get_title(loc="left")
-    assert title == "easy: the median over runs is 0.007 off the law (rms)"
+    assert title == "easy: the median over runs deviates from the law by 0.007 (rms)"
     assert {row["against"] for row in residuals.rows} == {"step", "entropy"}
     for row in residuals.rows:
         assert row["runs"] == 25

@@ -130,7 +130,7 @@ def test_a_table_says_which_reward_each_row_is_of(analysed: Analysis) -> None:
     same, named = replace(first, same_batch=True), replace(first, reward="val/score")
     mixed = [same, *others]
     held = "reward of held-out users"
-    assert answer.which_reward(mixed) == f"{held}, or of the same batch as H where a row says so"
+    assert answer.which_reward(mixed) == f"{held}, or of the same batch as H where the row says so"
     assert answer.which_reward([named]) == "reward in column val/score"
     stream = io.StringIO()
     shown = replace(analysed, runs=(same, *others))
@@ -150,7 +150,7 @@ def test_what_the_interval_is_of_is_said_for_the_rows_that_are_shown(analysed: A
     alone = replace(rows[0], seeds=1)
     unknown = replace(alone, gain=SeedMean(0.1, None, None, 1, 0))
     assert answer.intervals(rows) == answer.intervals([*rows, unknown]) == "±: 95% over seeds"
-    assert answer.intervals([*rows, alone]) == "±: 95%, x1: its own"
+    assert answer.intervals([*rows, alone]) == "±: 95% over seeds (x1: of the run)"
     assert answer.intervals([alone]) == "±: 95% of each run"
     assert answer.intervals([unknown]) == answer.intervals([]) == ""
 
@@ -167,7 +167,7 @@ def test_runs_that_are_missing_are_told_by_arm_before_the_rows(tmp_path: Path) -
     with holder.hold(RunFolder(tmp_path / "easy6")):
         found = analyse([tmp_path])
     line = (
-        "5 of 8 runs unfinished, not counted: easy 3 of 6 (1 stopped, 1 crashed, 1 running); "
+        "5 of 8 runs unfinished and left out: easy 3 of 6 (1 stopped, 1 crashed, 1 running); "
         "hard 2 of 2 (1 diverged, 1 planned)"
     )
     assert answer.unfinished(found) == [line]
@@ -183,7 +183,7 @@ def test_refusals_of_one_kind_are_one_line(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text("step,loss\n1,2\n")
     found = analyse([tmp_path / f"{name}.csv" for name in "abc"])
     (line,) = answer.unread(found)
-    assert line.startswith("3 of 3 runs not read, missing column: ")
+    assert line.startswith("3 of 3 runs could not be read, missing column: ")
 
 
 def test_what_was_not_measured_is_said_with_the_words_that_measure_it(tmp_path: Path) -> None:

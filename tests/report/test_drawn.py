@@ -145,7 +145,7 @@ def test_an_interval_that_runs_off_its_axis_ends_in_an_arrow_and_is_in_the_legen
     assert {head: x for head, (x, _) in arrows(a).items()} == dict(
         zip("<>", a.get_xlim(), strict=True)
     )
-    assert "the interval goes on beyond the axis" in legend(drawing)
+    assert "the interval continues beyond the axis" in legend(drawing)
     assert arrows(others[-1]) == {}  # the onset is a share of the run
 
 

@@ -55,7 +55,7 @@ def test_the_other_law_is_a_row_and_a_sentence_with_its_label() -> None:
 
 def test_a_headline_of_the_same_batch_is_labelled_too() -> None:
     text = said(same_batch=True)
-    assert "R from 'reward' (same batch, expected to fit), worth 30" in text
+    assert "R from 'reward' (same batch, expected to fit), equivalent to 30" in text
 
 
 def test_a_law_without_numbers_on_the_other_reward_is_a_row_of_dashes() -> None:
@@ -73,15 +73,15 @@ def test_a_noise_driven_run_is_marked_at_its_verdict_and_at_its_onset() -> None:
     table, explained = text.split("law: R = ")
     assert table.count("noise") == 2
     assert (
-        "The null control explains 0.80 [0.60, 1.00] of the fall of H, more than half: "
-        "noise driven; net of it: fall 0.10 [0.05, 0.15]." in explained
+        "The null control explains 0.80 [0.60, 1.00] of the fall of H (more than half: "
+        "noise driven); net of the null control: fall 0.10 [0.05, 0.15]." in explained
     )
     assert "noise driven: a null control, without any signal, loses more than half" in explained
 
 
 def test_a_run_whose_h_did_not_fall_has_no_share_for_its_null() -> None:
     text = said(net_of_null=NetOfNull(made.around(-0.1, 0.2), made.around(0.1, 0.2)))
-    assert "H fell by no more than its noise, so a null control explains no share" in text
+    assert "H fell by no more than its noise, so the null control's share is undefined" in text
 
 
 def test_what_was_so_at_the_onset_is_one_sentence() -> None:
@@ -90,17 +90,18 @@ def test_what_was_so_at_the_onset_is_one_sentence() -> None:
     probe = Onset("budget_spent", 50, 45, 55)
     text = said(onset=FALL, at_onset=about, onset_probe=probe)
     assert (
-        "At the onset: reward left 0.12 [0.08, 0.16], groups without variance 0.40, "
+        "At the onset: remaining reward 0.12 [0.08, 0.16], groups without variance 0.40, "
         "strategy entropy 1.50. On entropy/probe: entropy spent by step 50 [45, 55]." in text
     )
     open_end = AtOnset(BoundedEstimate(0.12, None, None), columns)
-    assert "reward left 0.12, not identified," in said(onset=FALL, at_onset=open_end)
+    assert "remaining reward 0.12, not identified," in said(onset=FALL, at_onset=open_end)
 
 
 def test_silent_groups_and_the_noise_of_h_are_said_beside_what_they_bear_on() -> None:
     text = said(silent_share=Interval(0.71, 0.66, 0.76), reliability_from_se=0.93)
     assert "; 0.71 [0.66, 0.76] of groups carried no signal." in text
-    assert "the ratio of the two a is 0.90 (0.93 by the standard errors of H)." in text
+    expected = "(0.93 is expected from the standard errors of H)"
+    assert f"; this a divided by the a above is 0.90 {expected}." in text
 
 
 def test_a_run_is_explained_in_at_most_fifteen_lines() -> None:
@@ -145,20 +146,20 @@ def test_the_finding_of_a_level_says_how_many_of_its_runs_are_noise() -> None:
 
 def test_the_skill_behind_a_law_not_validated_is_told() -> None:
     text = said(reasons=["not_validated_out_of_time"], out_of_time_skill=-4.746)
-    assert "no better than the last value (skill -4.75, where 0 is the last value's;" in text
+    assert "no better than the last value (skill -4.75; the last value has skill 0;" in text
 
 
 def test_too_few_rows_for_an_onset_are_not_called_the_lack_of_one() -> None:
     text = said(onset=None, regime=None)
-    assert "No onset was found, which says nothing: the rows are too few" in text
-    assert "neither fell for good" not in text
+    assert "The onset is unknown: there are too few rows to look for one." in text
+    assert "No onset" not in text
 
 
 def test_a_law_that_holds_until_the_onset_is_told_from_the_rows_before_it() -> None:
     told = {"verdict": "holds_until_onset", "reasons": ["law_break"], "whole_run": WHOLE}
     text = said(onset=FALL, n_fitted=39, **told)
-    assert "The law is of the 39 before the onset, worth 30 independent ones." in text
+    assert "to the 39 rows before the onset, equivalent to 30 independent rows." in text
     assert (
-        "Verdict: law holds until the onset: the numbers above are of the rows before it "
+        "Verdict: law holds until the onset: the numbers above are of those rows "
         "(whole run: a = 0.20 [0.10, 0.30], ceiling 0.70 [0.60, 0.80])." in text
     )

@@ -57,7 +57,9 @@ def test_what_the_law_leaves_is_counted_until_the_onset(broken: Analysis) -> Non
     assert run.onset is not None
     before = [row["residual"] for row in residuals.rows if row["step"] < run.onset.step]
     rms = float(np.sqrt(np.mean(np.square(before))))
-    assert titles(residuals) == [f"easy: R is {rms:.3f} off the law until the onset (rms)"]
+    assert titles(residuals) == [
+        f"easy: R deviates from the law by {rms:.3f} until the onset (rms)"
+    ]
     late = [row["residual"] for row in residuals.rows if row["step"] > 550]
     assert rms < 0.05
     assert max(late) < -0.2

@@ -56,8 +56,8 @@ def test_the_table_has_every_measure_with_its_interval(
 
 def test_what_is_not_met_and_not_shown_is_said(calibration: dict[str, Any]) -> None:
     assert list(table_levels.findings(calibration)) == [
-        "no order shown in acceptance of medium and hard",
-        "1 of 2 published figures are met; a match is of level: it proves no realism",
+        "levels not shown to be in order: acceptance of medium and hard",
+        "1 of 2 published figures are met; matching averages does not prove realism",
         "not met: acceptance of hard is 0.500, published 0.331",
     ]
 
@@ -65,9 +65,7 @@ def test_what_is_not_met_and_not_shown_is_said(calibration: dict[str, Any]) -> N
 def test_a_deaf_reader_makes_acceptance_not_transferable(calibration: dict[str, Any]) -> None:
     card = {**calibration["levels"]["easy"], "strategy_agreement": {"value": 0.44}}
     lines = list(table_levels.findings({**calibration, "levels": {"easy": card}}))
-    assert lines[-1] == (
-        "not transferable: of free wording, the strategy is recognised in 44% only"
-    )
+    assert lines[-1] == ("not transferable: in free wording only 44% of strategies are recognised")
 
 
 def test_one_level_has_no_order(calibration: dict[str, Any]) -> None:

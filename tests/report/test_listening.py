@@ -79,10 +79,10 @@ def test_the_analysis_says_that_a_policy_is_a_template(sweep: Path) -> None:
     (run,) = [r for r in analysis.analyse([sweep]).runs if r.run.endswith("medium-1")]
     (sentence,) = [s for s in explain.explain_run(run) if s.startswith("Policy")]
     assert sentence == (
-        "Policy: template, diverse and deaf: H ends above half of its start, and it hears less "
-        "than a tenth of what the attentive reference hears. It hears 0.02 nats, of the attentive "
-        "reference 1.45; its reward is 0.50, hearing another user 0.50, of the best deaf schedule "
-        "0.60, share of what listening is worth -0.50."
+        "Policy: template (diverse and deaf: H ends above half of its start, but listening is "
+        "below a tenth of the attentive reference's). Listening 0.02 nats (attentive reference: "
+        "1.45); reward 0.50, deaf reward 0.50, best deaf schedule "
+        "0.60, listening share -0.50."
     )
 
 

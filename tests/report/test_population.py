@@ -45,7 +45,7 @@ def test_the_command_says_what_seeds_say_of_each_level(folder: Path, tmp_path: P
     done = here("fit-entropy-law", str(folder), *words, cwd=tmp_path)
     assert done.returncode == 0
     said = done.stdout
-    table = said[said.index("Over seeds, by level, law on ") : said.index("collapse: a sharp fall")]
+    table = said[said.index("Over seeds, by level, law on ") : said.index("collapse: a lasting")]
     for sentence in (
         "easy", "100%", "[40%, 100%]", "4 of 4", "0 of 4", "no onset",
         "medium", "75%", "[19%, 99%]", "3 of 4", "later]", "collapse by",

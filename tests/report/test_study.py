@@ -33,11 +33,11 @@ def test_the_table_says_what_is_stated_what_was_found_and_what_speaks_against_it
     stream = io.StringIO()
     study.print_study(found, Console(file=stream, width=150, force_terminal=False))
     said = stream.getvalue()
-    assert "gain of reward on eval/medium/reward of hard is less than that of medium" in said
+    assert "gain of reward on eval/medium/reward is less in hard than in medium" in said
     assert "beside: [red]odd[/red]:" in said
     assert "; the opposite holds, p <0.001" in said
     assert "hard: 1 of 5 runs failed or unfinished" in said
-    assert "rival explanation, starvation: 0 of 9 runs taught too little" in said
+    assert "rival explanation, starvation: 0 of 9 runs starved" in said
     assert "made: supported" in said
 
 
@@ -52,10 +52,10 @@ def test_a_narrow_terminal_shows_each_link_above_its_numbers(tmp_path: Path) -> 
         "  difference [95%]      pairs  p       verdict",
         "─" * 51,
         "hard gains less:",
-        "  gain of reward on eval/medium/reward of hard is less than that of medium",
+        "  gain of reward on eval/medium/reward is less in hard than in medium",
         "  -0.20 [-0.22, -0.17]  5      <0.001  supported",
         "beside: [red]odd[/red]:",
-        "  gain of reward on eval/medium/reward of hard is more than that of medium",
+        "  gain of reward on eval/medium/reward is more in hard than in medium",
         "  -0.20 [-0.22, -0.17]  5      1.000   contradicted",
     ]
 
@@ -67,7 +67,7 @@ def test_a_p_of_one_beside_an_interval_far_from_0_is_of_the_statement(tmp_path: 
     assert link.judged.high < 0
     assert present(link.p).supported == 1.0
     said = " ".join(study_notes.notes(found))
-    assert "p, of the statement and 1 where the difference points away from it, with" in said
+    assert "p is for the stated direction (1 if the difference points the other way)" in said
     assert "of no difference" not in said
 
 
@@ -139,7 +139,8 @@ def test_a_study_of_policies_below_the_best_deaf_schedule_says_so_first(tmp_path
     arms: Arms = {"medium": (MEDIUM, STEADY), "hard": (HARD, WEAK)}
     found = study_of(tmp_path, arms, [GAIN])
     assert study.headline(found) == "Is it so?"
-    assert any("not known beside the best deaf schedule: hard on medium" in n for n in notes(found))
+    unknown = "not compared with the best deaf schedule: hard on medium"
+    assert any(unknown in note for note in notes(found))
     below = [
         DeafComparison(arm, "medium", BoundedEstimate(gap, gap - 0.02, gap + 0.02), 5, None)
         for arm, gap in (("hard", -0.3), ("medium", 0.01))
@@ -149,7 +150,8 @@ def test_a_study_of_policies_below_the_best_deaf_schedule_says_so_first(tmp_path
     study.print_study(deaf, Console(file=stream, width=150, force_terminal=False))
     said = stream.getvalue()
     assert said.startswith("about a deaf policy: Is it so?")
-    assert "hard, its end minus the best deaf schedule of medium: -0.30 [-0.32, -0.28]" in said
+    minus = "reward at the end minus the best deaf schedule's on medium"
+    assert f"hard, {minus}: -0.30 [-0.32, -0.28]" in said
     assert "made: supported, about a deaf policy: no arm is shown to end above" in said
     assert deaf.to_json()["about_deaf_policies"] is True
     assert deaf.to_json()["may_end_above"] == []

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from harness.law.group_results import Analysis, GroupResult, SeedMean
+from harness.law.io.importers import json_lines
 from harness.law.result_parts import SkippedPath
 from harness.law.results import Identifiability, Onset
 from harness.report.tables.summary import print_analysis
@@ -40,10 +41,10 @@ onset: step at which H collapses; verdict: whether R follows exp(H)
 R: reward in column reward
 validity of users not recorded in 3 runs
 1 run could not be read:
-  runs/3/metrics.jsonl: must hold one JSON object a line, is empty (empty_input)
+  runs/3/metrics.jsonl: must hold one JSON object a line, but is empty (empty_input)
 3 rows left out:
   1-easy-seed2: 2 nan, 1 torn last line
-1 path set aside:
+1 path skipped:
   runs/4: repeat
 easy: ceiling 0.80 [0.75, 0.85], law holds in 1, law holds until the onset in 1; \
 collapse from step 40 in 1, no onset in 1.
@@ -77,7 +78,7 @@ def study() -> Analysis:
             fallen,
             made.fitted("runs/2-hard-seed1", "hard", a=0.02, ceiling=0.4, identified=False),
         ],
-        [made.unread("runs/3", "runs/3/metrics.jsonl: must hold one JSON object a line, is empty")],
+        [made.unread("runs/3", f"runs/3/metrics.jsonl: {json_lines.RULE}, but is empty")],
         [GroupResult({"difficulty": "easy"}, easy, slope, ceiling, onset, gain)],
         [SkippedPath("runs/4", "repeat")],
     )  # fmt: skip
@@ -103,11 +104,13 @@ def test_an_undetermined_run_says_why_and_what_would_decide() -> None:
 def test_explain_says_how_each_number_was_got() -> None:
     text = printed(study(), explain=True)
     assert "60 rows with H from 'entropy' and R from 'reward'" in text
-    assert "after leaving out 2 nan, 1 torn last line, worth 30 independent ones." in text
+    assert "after leaving out 2 nan, 1 torn last line, equivalent to 30 independent rows." in text
     assert "a = 0.30 [0.29, 0.31], b = 1.10 [1.09, 1.11]." in text
     assert "Plain least squares gives a = 0.27, b = 1.10 (R2 0.80)" in text
     assert "Onset: collapse from step 40 [35, 45], where log H bends" in text
-    assert "law break: after some step the reward leaves what the law predicts from H" in text
+    assert (
+        "law break: after some step the reward deviates from what the law predicts from H" in text
+    )
     assert "Regime learning: R ended above its start" in text
 
 
@@ -192,5 +195,5 @@ def test_a_reason_that_several_paths_share_is_said_once() -> None:
     ]
     analysis = made.analysis([made.fitted("r")], skipped=skipped)
     assert dropped_rows.omitted_rows(analysis, {}) == [
-        "3 paths set aside:", "  runs/4, runs/5: repeat", "  x: a link",
+        "3 paths skipped:", "  runs/4, runs/5: repeat", "  x: a link",
     ]  # fmt: skip

@@ -82,7 +82,7 @@ def test_every_verdict_on_users_who_are_not_valid_says_so(tmp_path: Path) -> Non
     text = stream.getvalue()
     assert ", users not valid in both runs" in text
     assert "caution: users not valid in 2 of the runs" in text
-    assert "invalid users: its users are not shown to prefer kindness" in text
+    assert "invalid users: the users are not shown to recognise kindness" in text
 
 
 def test_nothing_is_said_against_valid_users(tmp_path: Path) -> None:

@@ -198,8 +198,8 @@ def test_other_users_follow_no_path() -> None:
     with pytest.raises(ConfigError) as caught:
         RunConfig(difficulty=ADVERSARIAL, simulator=SimulatorConfig(name="second", kind="second"))
     assert str(caught.value) == (
-        "difficulty.paths must be empty unless simulator.kind is scripted, whose users alone "
-        "follow them, got gaslighting, escalation, validation with simulator.kind=second"
+        "difficulty.paths must be empty unless simulator.kind is scripted, since other users do "
+        "not follow them, got gaslighting, escalation, validation with simulator.kind=second"
     )
 
 

@@ -276,7 +276,9 @@ def test_a_run_goes_on_with_no_other_reader(made: tuple[str, str], tmp_path: Pat
     for sound in (None, to_json(own)):
         refuse_another_reader(folder, config, RunStatus(validity=sound))
     refuse_another_reader(folder, RunConfig(), RunStatus(validity=to_json(other)))
-    with pytest.raises(DataError, match=r"run\.json: a run must go on with the reader that it was"):
+    with pytest.raises(
+        DataError, match=r"run\.json: a run must continue with the reader that it was"
+    ):
         refuse_another_reader(folder, config, RunStatus(validity=to_json(other)))
 
 

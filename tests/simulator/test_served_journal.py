@@ -66,7 +66,7 @@ def test_a_link_in_its_place_is_refused(endpoint: Endpoint, tmp_path: Path, name
     mine = tmp_path / "mine"
     mine.write_text("")
     (tmp_path / name).symlink_to(mine)
-    with pytest.raises(DataError, match=f"{name}: a run writes to files .* got a link to {mine}"):
+    with pytest.raises(DataError, match=f"{name}: must not be a link, .* got a link to {mine}"):
         a_conversation(endpoint, tmp_path)
     assert mine.read_text() == ""
 

@@ -90,15 +90,15 @@ def test_effects_are_shown_beside_those_of_the_other_user(
     study.print_study(both, Console(file=stream, width=150))
     said = stream.getvalue()
     path = tmp_path / "second" / "study" / "result.json"
-    assert f"beside {path}, which found {other.verdict}; words here alone: none; there" in said
-    assert "there alone: simulator=second" in said
+    assert f"compared with {path} (verdict: {other.verdict}); overrides only here: none; " in said
+    assert "only there: simulator=second" in said
     assert sign in said
     change = present(other_study.compare_studies(outcome.links, other).effects[0].change)
     assert value["links"][0]["change"] == {
         "difference": change.value, "low": change.low, "high": change.high
     }  # fmt: skip
     assert wording.interval(change) in said
-    (count,) = (line for line in said.splitlines() if line.startswith("of 1 effect "))
+    (count,) = (line for line in said.splitlines() if line.startswith("of 1 effect, "))
     told = {SAME: "1 has", FLIPS: "1 flips", OPEN: "1 is open"}[sign]
     assert told in count
 
@@ -154,7 +154,7 @@ def test_a_result_without_its_runs_is_read_as_well(tmp_path: Path) -> None:
 
 def test_another_study_is_refused(tmp_path: Path) -> None:
     judged(tmp_path, LESS)
-    with pytest.raises(DataError, match="must be of the study another, got one of 'made'"):
+    with pytest.raises(DataError, match="study: must be 'another', got 'made'"):
         other_study.read(tmp_path, "another", [GAIN])
 
 
@@ -204,7 +204,7 @@ def test_a_study_is_not_compared_with_itself(tmp_path: Path) -> None:
     written(tmp_path)
     for beside in ("runs/mine", "runs/mine/study"):
         done = here("study", "mine", "--dir", "runs/mine", "--beside", beside, cwd=tmp_path)
-        rule = "--beside must be another folder than that of the study's own runs"
+        rule = "--beside must not be the folder of the study's own runs"
         assert (done.returncode, done.stderr) == (2, f"harness: {rule}, got {beside!r}\n")
     assert not (tmp_path / "runs").exists()
 

@@ -53,15 +53,15 @@ CELLS = "[[grpo_narrow, grpo_wide], [kto_narrow, kto_wide]]"
 REFUSED = {
     "an arm is missing": (
         (CELLS, "[[grpo_narrow, grpo_wide], [kto_narrow]]"),
-        "crossed.arms must have an arm in every place, so rows of one length, got rows of 2, 1",
+        "crossed.arms must have an arm in every place, so rows of equal length, got rows of 2, 1",
     ),
     "one row": (
         (CELLS, "[[grpo_narrow, grpo_wide]]"),
-        "crossed.arms must be two rows of two arms at least, got 1 of 2",
+        "crossed.arms must be at least two rows of two arms, got 1 of 2",
     ),
     "one column": (
         (CELLS, "[[grpo_narrow], [kto_narrow]]"),
-        "crossed.arms must be two rows of two arms at least, got 2 of 1",
+        "crossed.arms must be at least two rows of two arms, got 2 of 1",
     ),
     "an arm twice": (
         (CELLS, "[[grpo_narrow, grpo_wide], [kto_narrow, grpo_wide]]"),
@@ -88,7 +88,7 @@ REFUSED = {
     ),
     "a factor that is an arm": (
         ("rows: algorithm", "rows: kto_wide"),
-        "crossed.rows must name a factor by at most 32 of a-z, 0-9 and '_', and no arm, got "
+        "crossed.rows must be at most 32 of a-z, 0-9 and '_', and not the name of an arm, got "
         "'kto_wide'",
     ),
     "a factor twice": (
@@ -109,7 +109,7 @@ REFUSED = {
     ),
     "an order of times": (
         ("direction: more", "direction: earlier"),
-        "direction must be less or more of variances, got 'earlier'",
+        "direction must be less or more for variances, got 'earlier'",
     ),
     "a spread of spreads": (
         ("margin: 0.0025", "margin: 0.0025\n    spread: true"),
@@ -140,8 +140,8 @@ def test_a_plan_shows_the_table_and_warns_of_what_will_leave_it_open(
     planned = arms.plan("mine", file.read("mine"), [])
     (link,) = planned.stated.links
     assert link_words.statement_with_margin(link) == (
-        "variance of reward at the end on eval/medium/reward between levels of prior is more than "
-        "between those of algorithm; 0.0025 matters, a standard deviation of 0.05"
+        "variance of reward at the end on eval/medium/reward is more between levels of prior than "
+        "between levels of algorithm; margin 0.0025 (a standard deviation of 0.05)"
     )
     assert link_words.layout(present(link.crossed)) == [
         "algorithm down, prior across:",
@@ -149,10 +149,10 @@ def test_a_plan_shows_the_table_and_warns_of_what_will_leave_it_open(
         "kto_narrow   kto_best",
     ]
     few, choices = arms.warnings(planned)
-    rule = "a link on a crossed table is not decided below 3 seeds, got 2"
+    rule = "a crossed table is not decided with fewer than 3 seeds, got 2"
     assert few == f"seed: prior more: {rule}"
-    assert choices.startswith("best: prior more: must choose among as many arms in every place, ")
-    assert "got 1 and 2; where all arms are alike" in choices
+    rule = "must choose among the same number of arms in every place, got 1 and 2"
+    assert choices.startswith(f"best: prior more: {rule}; if all arms are equal, ")
 
 
 def made(gains: dict[str, float], seeds: int = 5) -> Arms:
@@ -188,7 +188,7 @@ def test_a_prior_that_moves_the_end_more_than_the_algorithm_is_seen(tmp_path: Pa
         assert value == pytest.approx(of["prior"][seed] - of["algorithm"][seed])
     (notes,) = (line for line in study_notes.notes(found) if line.startswith("prior more: "))
     assert "prior 0.01818 [0.01799, 0.01837], algorithm 0.000191 [" in notes
-    assert "as standard deviations prior 0.135, algorithm 0.014" in notes
+    assert "as standard deviations: prior 0.135, algorithm 0.014" in notes
     assert notes.endswith("grpo_narrow 0.41, grpo_wide 0.60 | kto_narrow 0.43, kto_wide 0.62")
     assert study_notes.CROSSED in list(study_notes.notes(found))
     other = tmp_path / "elsewhere"

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+import io
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from harness.cli import status
+from harness.cli.study import judge
+from harness.execution import ledger as ledgers
 from harness.execution import sweep as sweeps
 from harness.records import run_status
 from harness.records.run_folder import RunFolder
+from harness.report.tables import study
 from harness.study import arms, file, folder
-from harness.testing.commands import here, ledger
-from tests.study.made import written
+from harness.testing.commands import here, ledger, only_sweep, started, until
+from tests.study.made import SMALL, written
 
 ONE_ARM = """
 question: Does a step teach?
@@ -65,3 +72,51 @@ def test_runs_that_only_an_earlier_command_asked_for_stay_as_they_are(
     assert "seed3" not in done.stderr
     states = [row["status"] for row in ledger(root)]
     assert states == ["done", "planned", "failed"]
+
+
+def test_a_study_without_a_pair_of_finished_runs_counts_those_not_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, SMALL.replace("seeds: 1,2", "seeds: 1,2,3"))
+    plan, root = arms.plan("mine", file.read("mine"), []), tmp_path / "study"
+    record = folder.settle(plan, root)
+
+    def told() -> list[str]:
+        known, stream = ledgers.refresh(ledgers.read(root)), io.StringIO()
+        study.show(judge(plan, root, record, known), Console(file=stream, width=150))
+        return [*stream.getvalue().splitlines(), *status.failures(known)]
+
+    question, none, end = (
+        "Do hard users teach less?",
+        "no link can be judged yet: none has a pair of finished runs",
+        "mine: undecided",
+    )
+    waiting = "runs not started: 3 of 3 in every arm"
+    assert told() == [question, none, waiting, end, "6 runs not started"]
+    ended(root / "1-hard-seed1", status="failed", reason="it broke", exit_code=74)
+    assert told() == [
+        question, none, "hard: 1 of 3 runs failed or unfinished",
+        "runs not started: medium 3 of 3, hard 2 of 3", end,
+        "1-hard-seed1: failed, it broke", "5 runs not started",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_study_stopped_before_its_first_run_is_done_says_so_in_three_lines(
+    tmp_path: Path,
+) -> None:
+    written(tmp_path, SMALL.replace("trainer.steps=3", "trainer.steps=3000"))
+    with started("study", "mine", cwd=tmp_path) as process:
+        until(lambda: [*tmp_path.glob("runs/*/*/metrics.jsonl")], "the first step")
+        process.send_signal(signal.SIGTERM)
+        shown, said = process.communicate(timeout=60)
+    assert process.returncode == 75, said
+    assert shown == ""
+    *_, run, waiting, last = said.splitlines()
+    assert run.startswith("harness: 0-medium-seed1: stopped, ")
+    assert waiting == "harness: 3 runs not started"
+    assert last == (
+        f"harness: study stopped: 0 of 4 runs done in {only_sweep(tmp_path)}; "
+        "repeat the command to continue"
+    )

@@ -91,7 +91,7 @@ def test_runs_that_finished_since_are_counted_and_not_judged(tmp_path: Path) -> 
     found = last_look.read(tmp_path)
     assert found.outcome is not None
     assert found.outcome.links[0].pairs == 4
-    assert found.notes[0].startswith("4 runs have finished since it was last judged")
+    assert found.notes[0].startswith("4 runs have finished since the last look")
 
 
 def test_before_it_is_judged_only_what_was_stated_is_told(tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def drawn(mean: float, spread: float, pairs: int, seed: int = 1) -> list[float]:
         (0.2, 0.05, "contradicted", "the opposite holds, p <0.001"),
         (-0.03, 0.02, "supported", "smaller than the margin"),
         (0.0, 0.06, "no effect", "less by 0.05 is ruled out, p 0.027"),
-        (-0.05, 0.2, "undecided", "neither shown, nor less by 0.05 ruled out"),
+        (-0.05, 0.2, "undecided", "not shown, and less by 0.05 is not ruled out"),
     ],
 )
 def test_a_link_is_judged_by_the_interval_of_its_pairs(
@@ -110,16 +110,16 @@ def test_one_of_several_links_that_fails_must_do_better(mean: float, word: str) 
 
 def test_pairs_that_cannot_be_told_apart_decide_nothing() -> None:
     assert links.judge_links([seen(LESS, [])], ["less"])[0].why == (
-        "a seed is the replicate, and only 0 of them gave both runs a number"
+        "too few seeds: 0 have a number for each run of the pair, and at least 2 are needed"
     )
     assert links.judge_links([seen(LESS, [0.1])], ["less"])[0].verdict == "undecided"
     alike = links.judge_links([seen(LESS, [0.1, 0.1, 0.1])], ["less"])[0]
     assert (alike.verdict, alike.judged) == ("undecided", None)
-    assert alike.why == "every pair differs by 0.1, so that the spread is not known"
+    assert alike.why == "every pair differs by 0.1, so the spread is not known"
 
 
 def test_arms_that_do_the_same_are_named_as_such() -> None:
-    why = "both did the same in every pair: what tells them apart changes nothing here"
+    why = "both have the same value in every pair: what differs between them has no effect here"
     for zeros in ([0.0, 0.0, 0.0], [0.0, -4e-16, 2e-15]):
         same = links.judge_links([seen(LESS, zeros)], ["less"])[0]
         assert (same.verdict, same.judged, same.why) == ("undecided", None, why)
@@ -236,7 +236,8 @@ def test_arms_that_learnt_nothing_say_nothing_of_a_link_on_reward(mean: float, w
     idle = {arm: [0.0, 0.01, -0.01] for arm in LEARNT}
     (judged,) = links.judge_links([seen(LESS, values, gains=idle)], ["less"])
     assert (judged.verdict, judged.seeds_needed) == ("undecided", None)
-    assert judged.why == "nothing was learnt: neither arm gains 0.05, with an interval above 0"
+    least = "neither arm gains 0.05 or more with an interval above 0"
+    assert judged.why == f"nothing was learnt: {least}"
     wide = {**idle, "hard": [-0.1, 0.1, 0.4]}  # by its mean 0.13, and nothing that is shown
     assert links.judge_links([seen(LESS, values, gains=wide)], ["less"])[0].why == judged.why
     one = {**idle, "hard": LEARNT["hard"]}
@@ -254,7 +255,10 @@ def test_a_pair_that_diverged_opens_a_link_that_it_could_turn() -> None:
     assert present(kept.at_worst).value == pytest.approx((9 * -0.2 + 0.05) / 10)
     far = {10: LostPair(("9-hard-seed10 at step 4",), -1.0, 1.0)}
     (turned,) = links.judge_links([seen(LESS, values, lost=far)], ["less"])
-    why = "it would be undecided instead of supported with what diverged at its worst"
+    why = (
+        "the verdict would be undecided instead of supported with the least favourable values for "
+        "the diverged runs"
+    )
     assert (turned.verdict, turned.why, turned.pairs) == ("undecided", why, 9)
     any_number = {10: LostPair(("9-hard-seed10 at step 4",), -np.inf, np.inf)}
     (unknown,) = links.judge_links([seen(LESS, values, lost=any_number)], ["less"])

@@ -185,7 +185,8 @@ def test_arms_that_learnt_little_are_alike_and_the_table_says_so(tmp_path: Path)
     assert list(own) == ["hard", "medium"]
     assert own["hard"]["low"] < 0 < own["hard"]["high"]
     (said,) = [line for line in study_notes.notes(found) if line.startswith(GAIN.name)]
-    assert said.endswith("; nothing was learnt: neither arm gains 0.05, with an interval above 0")
+    least = "neither arm gains 0.05 or more with an interval above 0"
+    assert said.endswith(f"; nothing was learnt: {least}")
     assert found.verdict == "undecided"
 
     learnt = study_of(tmp_path / "learnt", {**arms, "medium": (MEDIUM, STEADY)}, [GAIN, LEAD])
@@ -210,8 +211,8 @@ def test_a_run_that_diverged_is_named_and_its_pair_bounds_the_word(tmp_path: Pat
         "1 of them diverged: 9-hard-seed5 at step 0" in line for line in study_notes.notes(found)
     )
     (said,) = [line for line in study_notes.notes(found) if line.startswith(GAIN.name)]
-    assert "it would be undecided instead of supported with what diverged at its worst" in said
-    assert "1 pair missing, diverged: 9-hard-seed5 at step 0; at their worst" in said
+    assert "the verdict would be undecided instead of supported with the least" in said
+    assert "1 pair missing because a run diverged (9-hard-seed5 at step 0); with their" in said
     value = found.to_json()
     assert value["arms"]["hard"]["diverged_runs"] == ["9-hard-seed5 at step 0"]
     assert value["links"][0]["if_diverged_at_worst"]["verdict"] == "undecided"
@@ -252,11 +253,11 @@ def test_seeds_that_are_added_are_a_second_look_and_the_same_again_is_none(tmp_p
     more = study_of(tmp_path / "more", five, [GAIN], looks=[earlier])
     assert (more.links[0].looks, alone.links[0].looks) == ((3, 5), (5,))
     assert present(more.links[0].p).no_effect >= present(alone.links[0].p).no_effect
-    assert any("looked at before, with 3 pairs" in line for line in study_notes.notes(more))
+    assert any("earlier looks had 3 pairs" in line for line in study_notes.notes(more))
     part = dataclasses.replace(look, pairs={GAIN.name: [*look.pairs[GAIN.name], "another"]})
     (judged,) = study_of(tmp_path / "part", three, [GAIN], looks=[part]).links
     assert (judged.verdict, judged.seeds_needed) == ("undecided", None)
-    assert str(judged.why).startswith("no error is left: these pairs were judged before")
+    assert str(judged.why).startswith("no error is left for this look: these pairs were")
 
 
 def test_an_arm_whose_seeds_all_end_alike_is_told_by_its_number(tmp_path: Path) -> None:
@@ -264,7 +265,7 @@ def test_an_arm_whose_seeds_all_end_alike_is_told_by_its_number(tmp_path: Path) 
     differ = [Course(silent=0.5 + 0.1 * n) for n in range(3)]
     arms = {"medium": (MEDIUM, [Course(silent=0.1)] * 3), "hard": (HARD, differ)}
     found = study_of(tmp_path, arms, [starved])
-    told = f"{starved.name}: hard 0.60 [0.35, 0.85], medium 0.10 for each of 3 seeds"
+    told = f"{starved.name}: hard 0.60 [0.35, 0.85], medium 0.10 in each of 3 seeds"
     assert told in list(study_notes.notes(found))
     own = found.to_json()["links"][0]["own"]["medium"]
     assert own == {"mean": pytest.approx(0.1), "low": None, "high": None}

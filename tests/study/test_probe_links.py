@@ -107,7 +107,7 @@ def test_a_null_control_that_ended_early_leaves_its_pair_without_a_number(tmp_pa
     assert set(judged.by_seed) == {1, 3, 4}
     (name,) = judged.unanswered
     assert "trait_null-seed2" in name
-    assert judged.unanswered[name] == (f"the probe was asked of step 40, and step {N} is compared")
+    assert judged.unanswered[name] == (f"the probe was asked at step 40, but step {N} is compared")
 
 
 def test_what_is_not_answered_as_stated_is_missing_counted_and_named(tmp_path: Path) -> None:
@@ -123,11 +123,11 @@ def test_what_is_not_answered_as_stated_is_missing_counted_and_named(tmp_path: P
     assert set(judged.by_seed) == {4}
     assert list(judged.unanswered.values()) == [
         "the probe was not asked, or failed",
-        "the probe was asked otherwise than stated, items 40 instead of 200",
+        "the probe was asked differently from what is stated: items 40 instead of 200",
         "the probe measured no such change",
     ]
     remark = next(line for line in study_notes.notes(outcome) if line.startswith("less true: "))
-    assert "no number of 3 runs: 0-trait-seed1: the probe was not asked, or failed; " in remark
+    assert "no number for 3 runs: 0-trait-seed1: the probe was not asked, or failed; " in remark
     assert outcome.to_json()["links"][0]["unanswered"] == judged.unanswered
 
 
@@ -152,7 +152,7 @@ def test_the_statement_the_picture_and_its_table_name_probe_and_unit(tmp_path: P
     outcome = study(tmp_path, replace(LESS, net_of_null=True))
     words = "change of 'takes up a true fact, sad' (reliability, told facts)"
     assert link_words.statement(outcome.links[0].link) == (
-        f"{words} of trait is less than that of behaviour, net of the null controls"
+        f"{words} is less in trait than in behaviour, net of the null controls"
     )
     assert link_words.measured_quantity(outcome.links[0].link) == f"{words}, share of replies"
     write.write_study(outcome, tmp_path / "study", ("png",))

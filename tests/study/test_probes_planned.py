@@ -40,21 +40,22 @@ REFUSED = {
         READING.replace("grounding", "novelty"), "",
         "links.hard gains less: arms.hard: quantity must be one of \"reward, kinds of training\", "
         "\"unfamiliar minus familiar persona, kinds of training\", got 'question'; not measured: "
-        "other intentions, other temperaments: difficulty.intentions and difficulty.temperaments "
-        "leave none out that training did not meet",
+        "other intentions, other temperaments: training has all of difficulty.intentions and "
+        "difficulty.temperaments",
     ),
     "an evaluation": (
         READING + "evaluation: eval/hard/reward, ", "",
-        "links.hard gains less.evaluation goes without probe, whose link has its level, got "
+        "links.hard gains less.evaluation cannot be combined with probe; use the key level, got "
         "'eval/hard/reward'",
     ),
     "a level without a probe": (
         GAIN + "level: hard, ", "",
-        "links.hard gains less.level goes with probe; another link has its evaluation, got 'hard'",
+        "links.hard gains less.level needs the key probe; other links have the key evaluation, "
+        "got 'hard'",
     ),
     "an onset": (
         READING.replace("less", "earlier"), "",
-        "links.hard gains less.direction must be less or more, except of an onset, got 'earlier'",
+        "links.hard gains less.direction must be less or more, except for an onset, got 'earlier'",
     ),
     "too few users": (
         READING, "probes: {grounding: {users: 2}}\n",
@@ -62,7 +63,7 @@ REFUSED = {
     ),
     "items of a probe that meets users": (
         READING, "probes: {grounding: {first: 5}}\n",
-        "arms.hard: first must go with another probe, since grounding meets users, got 5",
+        "arms.hard: first must be given with another probe, since grounding uses users, got 5",
     ),
     "more tries than there are": (
         READING.replace("grounding, quantity: question", "width, quantity: best of 8"),
@@ -83,7 +84,7 @@ REFUSED = {
     ),
     "net of no null": (
         READING + "net_of_null: true, ", "",
-        "hard gains less: net_of_null needs null controls of hard and medium, which no arm is",
+        "hard gains less: net_of_null needs null controls of hard and medium, got no such",
     ),
 }  # fmt: skip
 
@@ -115,7 +116,7 @@ def test_what_no_run_could_answer_is_refused_before_anything_is_made(
     [
         ("simulator=second", "{probe: alliance, quantity: bond, ",
          "quantity must be one of goal, task, alliance, got 'bond'; not measured: bond: a user of "
-         "simulator=second keeps no account of trust"),
+         "simulator=second has no trust"),
         ("simulator=served", "{probe: novelty, quantity: question, ",
          "simulator.kind must be one that answers in this process for novelty, since its groups"),
     ],

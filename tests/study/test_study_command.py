@@ -34,7 +34,7 @@ def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path: Path) -> 
     assert root.parent == tmp_path / "runs"
     assert root.name.startswith("study-mine-")
     assert (value["verdict"], value["seeds_needed"]) == ("undecided", None)
-    assert value["links"][0]["why"].startswith("a seed is the replicate, and only 0")
+    assert value["links"][0]["why"].startswith("too few seeds: 0 have a number")
     assert value["arms"]["hard"]["planned"] == 2
     assert "4 runs of 3 steps: about" in done.stderr
     assert [row["status"] for row in ledger(root)] == ["done"] * 4
@@ -49,8 +49,8 @@ def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path: Path) -> 
     again = here("study", "mine", cwd=tmp_path, COLUMNS="100")
     assert again.returncode == 0, again.stderr
     assert "mine: undecided" in again.stdout
-    assert "; seeds needed: not known" in again.stdout
-    assert "gain of reward on eval/medium/reward of hard is less" in again.stdout
+    assert "; the seeds needed are not known" in again.stdout
+    assert "gain of reward on eval/medium/reward is less in hard" in again.stdout
     changed = "links.hard gains less.margin: 0.05 became 0.02"
     assert f"changed since the first runs were planned: {changed}" in again.stderr
     assert json.loads((root / "study" / "result.json").read_text())["changed"] == [changed]
@@ -106,8 +106,8 @@ def test_arms_that_are_alike_share_their_runs(tmp_path: Path) -> None:
 
 
 WORDS = {
-    "an arm's own key": (["difficulty=easy"], "set difficulty, and are about it"),
-    "several values": (["trainer.steps=3,4"], "several of seed only"),
+    "an arm's own key": (["difficulty=easy"], "difficulty is set by the arms of"),
+    "several values": (["trainer.steps=3,4"], "several values only of seed"),
     "a glob": (["seed=glob(*)"], "seed=glob(*): glob() selects several options of a group, which"),
     "no such key": (["trainer.stps=3"], "nearest: trainer.steps"),
     "out of range": (
@@ -123,7 +123,7 @@ WORDS = {
         ["hydra/launcher=nope"],
         "harness: command line: hydra/launcher must be one of basic, ",
     ),
-    "a sweep file": (["+sweeps=seeds"], "has its arms in its own file"),
+    "a sweep file": (["+sweeps=seeds"], "must be in its own file"),
 }
 
 
@@ -162,9 +162,9 @@ def test_a_study_without_a_name_says_which_there_are(words: list[str], tmp_path:
         assert [line.split()[0] for line in lines] == names
         assert f"{'mine':{max(map(len, names))}}  Do hard users teach less?" in lines
         assert "broken.yaml: must be a mapping of names to values, got an empty file" in done.stdout
-        assert last == "`harness study NAME --dry-run` shows the runs of one and what they cost"
+        assert last == "`harness study NAME --dry-run` shows the runs of a study and their cost"
     shown = "`harness study NAME --dry-run` shows its runs"
-    refused(tmp_path, ["seed=1", *words], f"; got 'seed=1': write the name before it; {shown}")
+    refused(tmp_path, ["seed=1", *words], f"; got 'seed=1': write the study's name first; {shown}")
     first = "harness: study: the first word must be the name of a study, one of "
     refused(tmp_path, ["--dir", "x", *words], first)
 
@@ -175,13 +175,13 @@ FILES = {
     "no question": (("Do hard users teach less?", "''"), "question must be text, got ''"),
     "a number of seeds": (
         ("seeds: 1,2", "seeds: [1, 2]"),
-        "seeds must be text as behind `seed=`, such as range(1,4) or '1', got [1, 2]",
+        "seeds must be text like the value of `seed=`, such as range(1,4) or '1', got [1, 2]",
     ),
     "an empty file": ((SMALL, ""), "must be a mapping of names to values, got an empty file"),
     "unknown quantity": (("quantity: gain", "quantity: gian"), "nearest: gain"),
     "unknown arm": (("against: medium", "against: easy"), "against must be one of medium, hard"),
     "the same arm": (("against: medium", "against: hard"), "must be another arm than hard"),
-    "no margin": ((", margin: 0.05", ""), "margin must be there"),
+    "no margin": ((", margin: 0.05", ""), "margin is required"),
     "margin 0": (("margin: 0.05", "margin: 0"), "margin must be a finite number above 0, got 0"),
     "margin text": (("margin: 0.05", "margin: x"), "margin must be a number, got 'x'"),
     "a direction of another word": (
@@ -189,10 +189,13 @@ FILES = {
         "hard gains less.direction must be one of less, more, earlier, got 'fewer'\n",
     ),
     "a mistyped direction": (("direction: less", "direction: les"), "got 'les'; nearest: less\n"),
-    "earlier gain": (("direction: less", "direction: earlier"), "less or more, except of an onset"),
+    "earlier gain": (
+        ("direction: less", "direction: earlier"),
+        "less or more, except for an onset",
+    ),
     "a check on itself": (
         ("links:", f"checks:\n  c: {{{CHECK}, given: c}}\nlinks:"),
-        "c.given must be a check that stands before it, got 'c'",
+        "c.given must be an earlier check, got 'c'",
     ),
     "no such check": (
         ("margin: 0.05}", f"margin: 0.05, given: nothing}}\nchecks: {{c: {{{CHECK}}}}}"),
@@ -200,18 +203,27 @@ FILES = {
     ),
     "no checks at all": (
         ("margin: 0.05", "margin: 0.05, given: l"),
-        "hard gains less.given names a check, and the file has no checks, got 'l'",
+        "hard gains less.given must name a check, but the file has no checks, got 'l'",
     ),
     "a contrast's": (("quantity: gain", "quantity: fall"), "quantity must be one of gain, final"),
-    "net onset": (("gain, arm", "probe_onset, net_of_null: true, arm"), "must be false, except of"),
+    "net onset": (
+        ("gain, arm", "probe_onset, net_of_null: true, arm"),
+        "must be false, except for",
+    ),
     "no word": (("difficulty=hard", "hard"), "arms.hard: 'hard' cannot be read"),
-    "an arm of several": (("difficulty=hard", "'difficulty=hard,easy'"), "an arm is one point"),
+    "an arm of several": (
+        ("difficulty=hard", "'difficulty=hard,easy'"),
+        "an arm must have one value",
+    ),
     "a wrong arm": (("difficulty=hard", "difficulty=hrd"), "arms.hard: difficulty must be one of"),
     "no arms": (("arms:", "arms: 3 #"), "cannot be read as YAML"),
     "nothing decides": (("links:", "deciding: []\nlinks:"), "deciding must name at least one"),
     "no such link": (("links:", "deciding: [no]\nlinks:"), "deciding must be one of hard gains"),
     "best of none": (("links:", "best: {top: [easy]}\nlinks:"), "best.top must be one of medium"),
-    "best is an arm": (("links:", "best: {hard: [hard]}\nlinks:"), "must be an arm's and new"),
+    "best is an arm": (
+        ("links:", "best: {hard: [hard]}\nlinks:"),
+        "must be valid for an arm and not used",
+    ),
     "no truth": (("links:", "null_controls: 3\nlinks:"), "must be true, false or a list of arms"),
     "a null control of no arm": (
         ("links:", "null_controls: [hrd]\nlinks:"),
@@ -223,8 +235,8 @@ FILES = {
     ),
     "net of no null": (
         ("margin: 0.05", "margin: 0.05, net_of_null: true"),
-        "hard gains less: net_of_null needs null controls of hard and medium, which no arm is; "
-        "null_controls: true makes them",
+        "hard gains less: net_of_null needs null controls of hard and medium, got no such arm; "
+        "null_controls: true adds them",
     ),
     "an arm twice": (
         ("  hard: [", "  medium: []\n  hard: ["),
@@ -256,8 +268,8 @@ def test_a_dry_run_shows_hostile_text_as_escapes(tmp_path: Path) -> None:
 
 
 OLD = {
-    "entropy_fall": ("less", "fall of H on the probe of hard is less than that of medium"),
-    "onset": ("earlier", "onset of collapse on the probe of hard is earlier than that of medium"),
+    "entropy_fall": ("less", "fall of H on the probe is less in hard than in medium"),
+    "onset": ("earlier", "onset of collapse on the probe is earlier in hard than in medium"),
 }
 
 

@@ -34,12 +34,12 @@ def test_links_that_no_run_could_decide_are_named_before_the_first(
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     assert list(arms.warnings(planned())) == [
-        "trainer.steps: no link on gain will be decided, since that takes 16 evaluations, got 3 in "
-        "3 steps evaluated every 1"
+        "trainer.steps: a link on gain needs 16 evaluations to be decided, got 3 in 3 steps "
+        "evaluated every 1"
     ]
     assert list(arms.warnings(planned("trainer.steps=100", "trainer.eval_every=10"))) == [
-        "trainer.steps: no link on gain will be decided, since that takes 16 evaluations, got 11 "
-        "in 100 steps evaluated every 10"
+        "trainer.steps: a link on gain needs 16 evaluations to be decided, got 11 in 100 steps "
+        "evaluated every 10"
     ]
     assert list(arms.warnings(planned("trainer.steps=16"))) == []
     assert list(arms.warnings(planned("trainer.steps=100"))) == []
@@ -159,12 +159,12 @@ def test_the_cost_is_that_of_all_runs_or_not_known() -> None:
     assert cost.cpu_hours(configs) == pytest.approx(4 * a_run / 3600)
     assert "(1 ms a conversation and 0.11 s an evaluation" in cost.sentence(configs)
     other = [*configs, RunConfig(policy=PolicyConfig(name="mine"))]
-    said = "not known, since policy=mine, simulator=scripted was never measured"
+    said = "not known, since policy=mine, simulator=scripted has not been measured"
     assert said in cost.sentence(other)
     tiny = RunConfig(policy=PolicyConfig())
     assert "tabular: 1 ms a conversation" in cost.sentence([*configs, tiny])
     for wider in (PolicyConfig(hidden_size=1024), PolicyConfig(max_turn_tokens=256)):
-        said = "policy=tiny, simulator=scripted in this shape, or on a GPU, was never measured"
+        said = "policy=tiny, simulator=scripted in this shape, or on a GPU, has not been measured"
         assert said in cost.sentence([tiny, RunConfig(policy=wider)])
 
 
@@ -173,7 +173,7 @@ def test_a_link_that_is_added_or_taken_away_is_one_sentence() -> None:
     before, now = {"links": {"old": link}}, {"links": {"new": {**link, "arm": "medium"}}}
     assert folder.changes(before, now) == [
         "links.new: added, quantity gain, arm medium, margin 0.05, given none",
-        "links.old: taken away, was quantity gain, arm hard, margin 0.05, given none",
+        "links.old: removed, was quantity gain, arm hard, margin 0.05, given none",
     ]
 
 
@@ -183,7 +183,7 @@ def test_one_seed_decides_nothing_and_a_study_says_so_first(
     monkeypatch.chdir(tmp_path)
     written(tmp_path)
     assert next(arms.warnings(planned("seed=1"))) == (
-        "seed: a seed is the replicate, and no link is decided below 2 of them, got 1"
+        "seed: no link is decided with fewer than 2 seeds, got 1"
     )
 
 
@@ -193,7 +193,7 @@ def test_arms_that_are_the_same_runs_are_named(
     monkeypatch.chdir(tmp_path)
     written(tmp_path, SMALL.replace("links:", "  easier: [difficulty=medium]\nlinks:"))
     enough = planned("trainer.steps=16", "trainer.eval_every=1")
-    said = "arms: medium and easier are the same runs, and nothing will tell them apart"
+    said = "arms: medium and easier are the same runs, so they cannot differ"
     assert list(arms.warnings(enough)) == [said]
 
 
@@ -212,7 +212,7 @@ def test_a_best_of_more_arms_than_the_other_side_has_is_named(
         written(tmp_path, text)
         found = list(arms.warnings(planned("trainer.steps=16", "trainer.eval_every=1")))
         assert [sentence[: len("best: hard gains less: must choose")] for sentence in found] == said
-        assert all("on either side, got 2 and 1; where all arms are alike" in f for f in found)
+        assert all("on either side, got 2 and 1; if all arms are equal" in f for f in found)
 
 
 def test_the_links_that_decide_are_told_of_only_where_they_are_named() -> None:
@@ -286,8 +286,8 @@ def test_the_most_seeds_that_are_stated_are_a_number_and_enough(
     assert list(arms.warnings(enough)) == []
     beyond = planned("trainer.steps=16", "trainer.eval_every=1", "seed=range(1,6)")
     assert next(arms.warnings(beyond)) == (
-        "most_seeds: the last look was stated to be at 3 seeds, and none after it decides a link, "
-        "got 5 seeds"
+        "most_seeds: the last look was stated to be at 3 seeds; a later one decides no link, got 5 "
+        "seeds"
     )
     for bad in ("1", "many", "2.5", "true"):
         written(tmp_path, SMALL.replace("links:", f"most_seeds: {bad}\nlinks:"))

@@ -35,7 +35,7 @@ def test_a_count_stays_a_whole_number() -> None:
     assert times.resolve_factors(words) == ["policy=tabular", "trainer.steps=150"]
 
 
-ONLY = "only a number of the config itself is multiplied, no choice, seed or remedy's own"
+ONLY = "only numeric keys can be multiplied, except seed and the keys of a remedy"
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_a_mistake_names_its_key() -> None:
     )
     assert refused("algorithm=dr_grpo", "algorithm.std_floor=0.2") == (
         "algorithm.std_floor: has no effect with algorithm.kind=dr_grpo; it belongs to "
-        "algorithm.kind=grpo or gspo or reptile, got 0.2"
+        "algorithm.kind=grpo, gspo or reptile, got 0.2"
     )
     one = ("algorithm=reinforce", "algorithm.group_size=1")
     assert refused(*one, "remedy=dynamic_sampling") == (
@@ -189,8 +189,8 @@ def test_a_ratio_of_conversations_takes_no_remedy_of_tokens() -> None:
             with pytest.raises(ConfigError) as error:
                 registry.check(config)
             assert str(error.value) == (
-                f"remedy.methods.{method} must go with a ratio of tokens, since it weighs or "
-                "shapes single ones, got algorithm.kind=sequences"
+                f"remedy.methods.{method} must go with a ratio of tokens, since it weights or "
+                "shapes single tokens, got algorithm.kind=sequences"
             )
 
 

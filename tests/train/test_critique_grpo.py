@@ -133,8 +133,8 @@ def test_what_it_cannot_do_is_refused_by_name() -> None:
         "conversations are taken over at the run's own level, got mixed"
     )
     assert refused(tab, "simulator=second") == (
-        "algorithm.options.critique must not be reason with simulator.kind=second, whose account "
-        "has no parts that a strategy is blamed by, got reason"
+        "algorithm.options.critique must not be reason with simulator.kind=second, whose "
+        "appraisals have no parts for a strategy, got reason"
     )
     assert refused(tab, "algorithm.options.critique=hint") == (
         "algorithm.options.critique must be one of none, score, reaction, reason, got 'hint'"

@@ -132,7 +132,7 @@ def test_it_is_planned_with(words: tuple[str, ...]) -> None:
         (
             ("policy=tiny", "simulator=served"),
             "algorithm.options.critique must not be reason with simulator.kind=served, whose "
-            "account has no parts that a strategy is blamed by, got reason",
+            "appraisals have no parts for a strategy, got reason",
         ),
         (
             ("policy=tiny", "remedy=kl_cov"),

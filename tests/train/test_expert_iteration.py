@@ -70,8 +70,8 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
     )
     for size, most in ((8, "0.875"), (2, "0.5")):
         assert refused(f"algorithm.group_size={size}", "algorithm.options.margin=1") == (
-            f"algorithm.options.margin must be 1 - 1/algorithm.group_size at most, here {most}, "
-            "since no conversation leads its group's mean by more, got 1"
+            f"algorithm.options.margin must be at most 1 - 1/algorithm.group_size, here {most}, "
+            "since no conversation exceeds its group's mean by more, got 1"
         )
     assert weights([1.0, *[0.0] * 7], margin=0.75).any()  # groups of four: 1 - 1/4 can be led by
     most_of_all = ("algorithm.group_size=8", "algorithm.options.margin=0.875")
@@ -91,6 +91,6 @@ def test_what_makes_no_sense_with_it_is_refused_by_name() -> None:
     for name in ("clip_b", "clip_v", "entrocraft", "w_reinforce"):
         assert refused(f"remedy={name}") == (
             f"remedy.methods.{name} must go with an algorithm whose advantages can be negative, "
-            "since it sets those apart, got algorithm.kind=expert_iteration"
+            "since it treats them separately, got algorithm.kind=expert_iteration"
         )
     assert refused("algorithm.group_size=1").startswith("algorithm.group_size must be 2 or more")

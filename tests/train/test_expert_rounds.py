@@ -83,8 +83,8 @@ def test_a_checkpoint_whose_kept_conversations_were_taken_is_refused(tmp_path: P
         go_on(run)
     assert str(error.value) == (
         f"{saved}: a checkpoint of algorithm.kind=expert_iteration must hold the run's kept "
-        "conversations, got no such file; put it back, or move step-00005 away to go on from what "
-        "came before"
+        "conversations, got no such file; restore it, or move step-00005 away to continue from an "
+        "earlier checkpoint"
     )
     (tmp_path / "taken").rename(saved)
     assert go_on(run)[0] == 0
@@ -174,8 +174,8 @@ def test_what_rounds_cannot_go_with_is_refused_by_name() -> None:
         f"trainer.shard must be none {among}, since the start weights are put back whole, got full"
     )
     assert refused("trainer.steps=25") == (
-        f"trainer.steps must be a multiple of algorithm.options.round_steps (10) {among}, since a "
-        "round that is cut short moves nothing, got 25"
+        f"trainer.steps must be a multiple of algorithm.options.round_steps (10) {among}, since an "
+        "incomplete round has no update, got 25"
     )
     assert refused("trainer.updates_per_batch=2").startswith(
         f"trainer.updates_per_batch must be 1 {among}, "

@@ -31,9 +31,9 @@ SHAPE: dict[str, Any] = {
 }  # fmt: skip
 SAME = "same H"
 REASONS = {
-    "must say what its hidden states": "refused: does something to its logits after the head",
-    "whose keys and values can be kept": "refused: keeps no keys and values of the usual kind",
-    "attends to its last": "refused: attends to fewer tokens than a conversation has",
+    "must have logits that equal": "refused: does something to its logits after the head",
+    "whose key-value cache can be kept": "refused: keeps no keys and values of the usual kind",
+    "attends only to its last": "refused: attends to fewer tokens than a conversation has",
     "positions, and a conversation": "refused: has fewer positions than a conversation has tokens",
 }
 """By what a refusal says."""

@@ -116,7 +116,7 @@ def test_a_conversation_that_outgrows_a_models_positions_is_refused(
     rule = (
         ", and a conversation must fit into them, got up to 513 tokens: lower difficulty.turn_cap"
     )
-    what = "reads texts of more than 512 tokens by other positions"
+    what = "uses other positions for texts of more than 512 tokens"
     with pytest.raises(ConfigError) as refused:
         forward_check.check(SMALL, model, CHAT, 513)
     assert (what if "rope_parameters" in keys else "has 512 positions") + rule in str(refused.value)
@@ -126,7 +126,7 @@ def test_a_model_without_keys_and_values_is_refused_in_a_sentence() -> None:
     torch.manual_seed(1)
     keys = {"vocab_size": 800, "hidden_size": 32, "num_hidden_layers": 2, "state_size": 8}
     model = AutoModelForCausalLM.from_config(AutoConfig.for_model("mamba", **keys)).eval()
-    with pytest.raises(ConfigError, match=r"whose keys and values can be kept") as refused:
+    with pytest.raises(ConfigError, match=r"whose key-value cache can be kept") as refused:
         forward_check.check(SMALL, model, CHAT, LONG)
     assert "\n" not in str(refused.value)
 

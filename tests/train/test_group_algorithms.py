@@ -121,8 +121,8 @@ def test_what_makes_no_sense_with_them_is_refused_by_name() -> None:
         "one ratio and one advantage, got turns"
     )
     assert refused("algorithm=gspo", "remedy=forking_tokens") == (
-        "remedy.methods.forking_tokens must go with a ratio of tokens, since it weighs or shapes "
-        "single ones, got algorithm.kind=gspo"
+        "remedy.methods.forking_tokens must go with a ratio of tokens, since it weights or shapes "
+        "single tokens, got algorithm.kind=gspo"
     )
     assert refused("algorithm=max_rl", "algorithm.options.mean_floor=0") == (
         "algorithm.options.mean_floor must lie between 0.001 and 1, got 0"

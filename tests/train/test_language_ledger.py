@@ -234,7 +234,7 @@ def test_a_checkpoint_without_a_ledger_begins_one_and_a_damaged_one_is_refused(
     LanguageLedger().save(tmp_path)
     assert not (tmp_path / language_book.FILE).exists()
     (tmp_path / language_book.FILE).write_bytes(b"PK no ledger")
-    with pytest.raises(DataError, match=r"language_ledger\.npz: must hold a ledger, and does not"):
+    with pytest.raises(DataError, match=r"language_ledger\.npz: must hold a ledger, but does not"):
         language_book.load(tmp_path)
 
 

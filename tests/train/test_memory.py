@@ -38,7 +38,7 @@ def test_what_does_not_fit_is_told_by_phase_and_part() -> None:
     )
     warning = estimate.check((talking, learning), most - 1)
     assert warning is not None
-    assert re.search(f"{told}.*; it is tried all the same, since .* within 1.3 times", warning)
+    assert re.search(f"{told}.*; trying anyway, since .* within 1.3 times", warning)
     assert estimate.check((talking, learning), math.ceil(most / 1.3)) is not None
     with pytest.raises(DeviceError, match=told):
         estimate.check((talking, learning), math.floor(most / 1.3) - 1)

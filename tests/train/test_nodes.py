@@ -324,5 +324,5 @@ def test_a_run_that_shared_its_gpu_goes_on_with_several_of_its_own() -> None:
     shared = replace(given, trainer=trainer)
     assert shared.on_ranks(2).trainer.runs_per_gpu == 1
     assert shared.on_ranks(1).trainer.runs_per_gpu == 2
-    with pytest.raises(ConfigError, match=r"GPUs to itself, got 2 with trainer.gpus=2"):
+    with pytest.raises(ConfigError, match=r"not share its GPUs, got 2 with trainer.gpus=2"):
         TrainerConfig(gpus=2, runs_per_gpu=2)

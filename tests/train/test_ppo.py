@@ -250,7 +250,7 @@ def test_a_mistake_names_its_key() -> None:
         f"{key}.advantage_norm must be one of batch, none, got 'group'"
     )
     assert refused(f"{key}.value_per=token") == (
-        f"{key}.value_per must be reply with policy.kind=tabular, whose replies are drawn whole, "
+        f"{key}.value_per must be reply with policy.kind=tabular, which samples whole replies, "
         "got token"
     )
     assert refused("remedy=dynamic_sampling").startswith(
@@ -284,7 +284,7 @@ def test_a_checkpoint_whose_critic_was_taken_is_refused_before_anything_changes(
         go_on(run)
     assert str(error.value) == (
         f"{saved}: a checkpoint of algorithm.kind=ppo must hold the run's critic, got no such "
-        "file; put it back, or move step-00002 away to go on from what came before"
+        "file; restore it, or move step-00002 away to continue from an earlier checkpoint"
     )
     assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
     saved.write_bytes(kept)

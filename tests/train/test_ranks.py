@@ -141,7 +141,7 @@ def test_a_bug_in_a_rank_has_its_name_and_its_traceback(tmp_path: Path) -> None:
         ),
         (
             {"trainer": TrainerConfig(gpus=4, conversations=16), "algorithm": AlgorithmConfig()},
-            "trainer.conversations must be a group for each rank at least, got 2 of 8 with "
+            "trainer.conversations must be at least one group per rank, got 2 of 8 with "
             "trainer.gpus=4",
         ),
     ],
@@ -169,7 +169,7 @@ def test_a_gpu_has_one_rank() -> None:
     rule = "trainer.ranks must be null or the number of GPUs, since each rank has one, got 3"
     with pytest.raises(ConfigError, match=rule):
         TrainerConfig(gpus=2, ranks=3)
-    with pytest.raises(ConfigError, match="takes its weights from one process, got 2 ranks"):
+    with pytest.raises(ConfigError, match="gets its weights from one process, got 2 ranks"):
         TrainerConfig(ranks=2, engine="vllm_server", engine_url="http://localhost:1")
 
 

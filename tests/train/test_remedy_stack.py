@@ -56,8 +56,8 @@ def test_one_method_that_can_act_is_enough() -> None:
 
 def test_a_clip_that_a_remedy_replaces_is_refused_unless_another_run_has_it() -> None:
     assert refused("remedy=dppo", TWICE, "algorithm.clip_high=0.5") == (
-        "algorithm.clip_high: has no effect with remedy.methods.dppo, which takes the clip's "
-        "place, got 0.5"
+        "algorithm.clip_high: has no effect with remedy.methods.dppo, which replaces the clip, "
+        "got 0.5"
     )
     assert refused("remedy=clip_higher,gppo", TWICE, "algorithm.clip_low=0.1").startswith(
         "algorithm.clip_low: has no effect with remedy.methods.clip_higher, "
@@ -80,7 +80,7 @@ def test_a_mistake_names_its_key() -> None:
         "got clip_cov with none"
     )
     assert refused("remedy=gppo", "remedy.methods.gppo=1", TWICE) == (
-        "remedy.methods.gppo must be a mapping of its keys to values, got 1"
+        "remedy.methods.gppo must be a mapping of keys to values, got 1"
     )
 
 

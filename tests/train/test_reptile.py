@@ -111,7 +111,7 @@ def test_a_run_goes_on_within_a_task_and_a_lost_file_is_told(tmp_path: Path) -> 
     assert stopped.metrics.read_bytes() == straight.metrics.read_bytes()
     folder = max(straight.checkpoints.iterdir())
     (folder / "fast.npy").unlink()
-    with pytest.raises(DataError, match=r"fast.npy: must hold logits as an array, and does not"):
+    with pytest.raises(DataError, match=r"fast.npy: must hold logits as an array, but does not"):
         tabular_state.fast_weights(folder, START)
 
 

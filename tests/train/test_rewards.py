@@ -187,8 +187,8 @@ def test_alliance_is_refused_where_nobody_knows_what_users_came_for() -> None:
     with extensions.registered("simulator", "x", 0), pytest.raises(ConfigError) as caught:
         RunConfig(reward=RewardConfig(mode="alliance"), simulator=SimulatorConfig("x", "x"))
     assert str(caught.value) == (
-        "reward.mode must not be alliance with simulator.kind=x, whose users' goals are not known "
-        "here, got alliance"
+        "reward.mode must not be alliance with simulator.kind=x, since the goals of its users are "
+        "not known, got alliance"
     )
 
 

@@ -27,11 +27,11 @@ from tests.train.made_shards import POLICY, config
     [
         (
             {"policy": PolicyConfig(name="tabular", kind="tabular")},
-            "trainer.shard=full parts a language model's weights, got policy.kind=tabular",
+            "trainer.shard=full shards a language model's weights, got policy.kind=tabular",
         ),
         (
             {"trainer": TrainerConfig(shard="full")},
-            "trainer.shard=full parts weights among ranks, got one rank; set trainer.gpus or "
+            "trainer.shard=full shards weights across ranks, got one rank; set trainer.gpus or "
             "trainer.ranks to 2 or more",
         ),
         (
@@ -41,7 +41,7 @@ from tests.train.made_shards import POLICY, config
         ),
         (
             {"trainer": TrainerConfig(shard="full", gpus=2, engine="vllm_colocate")},
-            "trainer.shard=full draws with trainer.engine=transformers, got vllm_colocate, which "
+            "trainer.shard=full needs trainer.engine=transformers, got vllm_colocate, which "
             "needs torch's default process group for itself",
         ),
     ],
@@ -56,7 +56,7 @@ def test_a_refusal_makes_nothing(tmp_path: Path) -> None:
     words = ["policy=tiny", "trainer.shard=full", "--dir", str(tmp_path / "run")]
     done = commands.harness("train", *words, cwd=tmp_path)
     assert done.returncode == ConfigError.exit_code
-    assert "trainer.shard=full parts weights among ranks, got one rank" in done.stderr
+    assert "trainer.shard=full shards weights across ranks, got one rank" in done.stderr
     assert not (tmp_path / "run").exists()
 
 

@@ -98,7 +98,7 @@ def test_an_out_of_memory_of_another_rank_is_told_and_kept(tmp_path: Path) -> No
     assert [event["rank"] for event in halved] == [1]
     most = halved[0]["tokens_at_once"]
     assert most <= 300
-    said = f"step 1: out of memory on rank 1 of 2; goes on with at most {most} tokens at once"
+    said = f"step 1: out of memory on rank 1 of 2; continuing with at most {most} tokens at once"
     assert said in done.stderr
     kept = next(checkpoints.all_in(run.checkpoints)[-1].rglob(micro_batches.FILE))
     assert json.loads(kept.read_text()) == {"tokens_at_once": most}

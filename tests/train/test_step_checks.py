@@ -55,7 +55,7 @@ def test_a_run_whose_algorithm_passes_over_every_reward_says_so_and_goes_on_once
     assert code == StoppedError.exit_code
     assert (
         "step 3: no advantage in 3 steps: rewards differ too little for "
-        "algorithm.kind=expert_iteration, so that nothing is learnt"
+        "algorithm.kind=expert_iteration, so nothing is learnt"
     ) in err
     assert made.go_on(folder)[0] == 0
     assert noted(folder.path) == [3]
@@ -89,7 +89,7 @@ def test_a_step_whose_replies_are_no_language_stops_the_run(tmp_path: Path) -> N
     run = made.make_run(tmp_path / "run", made_hugging_face.config(policy))
     code, _, err = made.go_on(run)
     assert code == StoppedError.exit_code
-    assert "of the replies are no language to the users, most by the rule" in err
+    assert "of the replies as language, mostly by the rule" in err
     (row,) = made_hugging_face.rows(run)
     assert row["text/flagged"] > step_checks.MOST_FLAGGED
     assert row["text/flagged/typicality"] < 0.05, "they are the start model's own"

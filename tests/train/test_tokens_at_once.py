@@ -140,7 +140,7 @@ def test_a_run_goes_on_with_half_and_so_does_its_resumed_attempt(
     halved = [event for event in events if event["event"] == "out_of_memory"]
     assert halved
     most = halved[-1]["tokens_at_once"]
-    assert f"out of memory; goes on with at most {most} tokens at once" in err
+    assert f"out of memory; continuing with at most {most} tokens at once" in err
     saved = run.checkpoints / "step-00001" / micro_batches.FILE
     assert json.loads(saved.read_text()) == {"tokens_at_once": most}
     seen.clear()

@@ -162,7 +162,7 @@ def test_a_tracker_that_fails_is_named_once_and_costs_the_run_nothing(tmp_path: 
     messages = [line for line in done.stderr.splitlines() if "report_to" in line]
     debug_log = tmp_path / "one" / "debug.log"
     assert messages == [
-        "harness: trainer.report_to: wandb failed and is disabled; the run goes on "
+        "harness: trainer.report_to: wandb failed and is disabled; the run continues "
         f"(ConnectionError: the tracker's server has gone); traceback in {debug_log}"
     ]
     assert "in log\n" in debug_log.read_text()

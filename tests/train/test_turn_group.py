@@ -126,10 +126,10 @@ def test_neighbours_draw_every_turn_together_and_keep_what_each_would_have_drawn
         ("stops", "GroupStopped: ", "InterruptedError: asked to stop"),
         (
             "unlike",
-            "ValueError: trainer.engine_tensor_parallel: ranks of a group must draw the same "
-            "tokens, got others; choose trainer.engine_tensor_parallel=1",
-            "ValueError: trainer.engine_tensor_parallel: ranks of a group must draw the same "
-            "tokens, got others; choose trainer.engine_tensor_parallel=1",
+            "ValueError: trainer.engine_tensor_parallel: ranks of a group must sample the "
+            "same tokens, got different ones; choose trainer.engine_tensor_parallel=1",
+            "ValueError: trainer.engine_tensor_parallel: ranks of a group must sample the "
+            "same tokens, got different ones; choose trainer.engine_tensor_parallel=1",
         ),
         ("dies", "RuntimeError: ", None),
     ],

@@ -58,8 +58,14 @@ def test_a_text_that_is_not_a_host_is_refused(host: str, tmp_path: Path) -> None
     [
         (("h",), "trust: HOST and VARIABLE must be given together, got HOST alone"),
         (("h", "HOME"), "VARIABLE must be the name of a variable that ends in _KEY or _TOKEN"),
-        (("h", "AWS_KEY"), "VARIABLE must not be a variable of another program's, as AWS_ in it"),
-        (("h.org", "MY_KEY", "--remove"), "h.org MY_KEY must be confirmed to be taken back"),
+        (
+            ("h", "AWS_KEY"),
+            "VARIABLE must not be a variable of another program, as AWS_ in its name",
+        ),
+        (
+            ("h.org", "MY_KEY", "--remove"),
+            "h.org MY_KEY must be confirmed before it can be revoked",
+        ),
         (("--remove",), "trust: HOST and VARIABLE must be given together, got neither"),
         (("", "MY_KEY"), "HOST must be a host or host:port"),
         (("sk-proj-abcdef123456", "MY_KEY"), "HOST must be localhost, have a dot, or end in its"),

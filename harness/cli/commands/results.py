@@ -92,7 +92,7 @@ WithUnfinished = Annotated[
 Once = Annotated[bool, typer.Option("--once", help="Check once and exit.")]
 Steps = Annotated[
     int | None,
-    typer.Option(metavar="N", min=1, help="Last step of a log that does not state it."),
+    typer.Option(metavar="N", min=1, help="Last step, for a log that does not state it."),
 ]
 Idle = Annotated[
     float,

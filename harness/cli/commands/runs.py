@@ -48,7 +48,7 @@ SweepDir = Annotated[
 Yes = Annotated[
     bool,
     typer.Option(
-        "--yes", help="If nothing else is given on a terminal, run the defaults; show no help."
+        "--yes", help="Without other arguments, run the defaults instead of showing help."
     ),
 ]
 RunDir = Annotated[
@@ -152,7 +152,7 @@ def status(
 
     if watch and as_json:
         advice = "`harness watch DIR --events jsonl` follows a run for a program"
-        raise ConfigError(f"--watch: goes without --json; {advice}")
+        raise ConfigError(f"--watch: cannot be combined with --json; {advice}")
     if watch:
         command.watch(folder)
     else:

@@ -15,7 +15,9 @@ Cards = Annotated[
 Esconv = Annotated[
     Path | None,
     options.path(
-        "--esconv", "FILE", "Measure instead how users hear the strategies in a file of ESConv."
+        "--esconv",
+        "FILE",
+        "Measure instead how well users recognise the strategies in a file of ESConv.",
     ),
 ]
 Reveal = Annotated[

@@ -20,7 +20,7 @@ from harness.law.compare.quantities import CONTRASTED
 from harness.law.compare.random_effects import Estimate
 from harness.law.group_results import Contrast, GroupDifference, GroupResult
 
-CONTEXTS = "perhaps contexts: not found on entropy/probe"
+CONTEXTS = "perhaps due to different contexts: not found on entropy/probe"
 """It says "perhaps", because a probe without a significant difference does not rule one out."""
 FEWEST_TO_ASK_FOR = 3
 """Seeds per group. With two, an interval is five times wider than the spread of the seeds."""

@@ -22,10 +22,12 @@ from harness.records.metrics import LEAST_WORTH
 from harness.records.outcomes import OWN
 from harness.records.study_file import Link
 
-NO_ANCHORS = "no anchors: neither a card in cards.json nor the start event tells the deaf schedule"
-LITTLE_TO_HEAR = f"listening is worth less than {LEAST_WORTH:g} there, so no policy stands out"
-NOT_EVALUATED = "not evaluated there, or judged on a reward that is no evaluation"
-ONE_SEED = "a seed is the replicate, and only one has a number"
+NO_ANCHORS = "no anchors: neither cards.json nor the start event has the best deaf schedule"
+LITTLE_TO_HEAR = (
+    f"listening is worth less than {LEAST_WORTH:g} at this level, too little to compare"
+)
+NOT_EVALUATED = "not evaluated at this level, or judged on a reward that is not of an evaluation"
+ONE_SEED = "no interval, since only one seed has a number"
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from harness.law.io.identity import RunIdentity
 from harness.law.result_parts import SkippedPath
 from harness.law.results import Interval, RunResult
 
-NONE_SHARED = "no mean of a, ceiling and gain: the runs have no reward column in common ({columns})"
+NONE_SHARED = "no mean of a, ceiling and gain: the runs share no reward column ({columns})"
 
 
 def points_by_column(run: RunResult) -> dict[str, int]:

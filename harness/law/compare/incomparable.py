@@ -11,7 +11,7 @@ from harness.law.compare.random_effects import FEWEST_SEEDS
 from harness.law.io.clean import FEWEST_POINTS
 
 TOLD_BY_H = ("a", "ceiling", "onset", "fall")
-NO_COLUMN = f"no reward column has {FEWEST_POINTS} points in every run of both"
+NO_COLUMN = f"no reward column has {FEWEST_POINTS} points in every run of both groups"
 TOO_FEW = f"{FEWEST_SEEDS} runs of each group must have {FEWEST_POINTS} points"
 """Start of the reason if too few runs can be compared, for lack of points or of movement of H."""
 
@@ -50,13 +50,13 @@ def no_replicates(pair: GroupPair, quantity: str) -> str | None:
     """Return why the runs of a group are no replicates; None if those of both groups are."""
     for side in pair.sides:
         if len(side.members_with(quantity)) < FEWEST_SEEDS:
-            return f"a seed is the replicate, steps are not, and {side.name} has one"
+            return f"{side.name} has one seed: seeds are the replicates, not steps"
     for side in pair.sides:
         runs = side.members_with(quantity)
         unknown = groups.count_unknown_seeds([member.identity.seed for member in runs])
         if unknown:
             of = f"{unknown} of {len(runs)} runs of {side.name}"
-            return f"the seed of {of} is unknown: they may be repeats, and those are no replicates"
+            return f"the seed of {of} is unknown, so the runs may be repeats of one seed"
     return None
 
 
@@ -66,11 +66,9 @@ def nothing_to_compare(pair: GroupPair, quantity: str, basis: ComparisonBasis) -
     if lawless is not None:
         return {"incomparable": lawless}
     if quantity == "onset":
-        no_onset = "no run of either collapses in the part that all have done"
+        no_onset = "no run collapses within the steps that all runs have done"
         return {"open": f"{no_onset}{_until_diverged(pair)}"}
-    return {
-        "incomparable": "no H in common: there is no stretch of it that every run passes through"
-    }
+    return {"incomparable": "no H in common: there is no range of H that every run passes through"}
 
 
 def _until_diverged(pair: GroupPair) -> str:
@@ -93,11 +91,11 @@ def too_little(
 ) -> dict[str, Any]:
     """Return the reason to give if there is no estimate."""
     if min(seeds) >= FEWEST_SEEDS:
-        return {"open": "the seeds do not differ, so that their spread is not known"}
+        return {"open": "the seeds do not differ, so their spread is not known"}
     lawless = _lawless(pair, quantity, basis)
     if lawless is not None:
         return {"incomparable": lawless}
-    where = " within the H that all of them pass through" if quantity == "a" else ""
-    moving = "" if quantity == "fall" else f" and a moving H{where}"
+    where = " within the range of H that all pass through" if quantity == "a" else ""
+    moving = "" if quantity == "fall" else f" and an H that varies{where}"
     reason = f"{TOO_FEW}{moving}; {seeds[0]} and {seeds[1]} have"
     return {"incomparable" if quantity == "a" else "open": reason}

@@ -21,20 +21,27 @@ from harness.records.study_file import Link
 SUPPORTED, CONTRADICTED, NO_EFFECT, UNDECIDED = VERDICTS = (
     "supported", "contradicted", "no effect", "undecided",
 )  # fmt: skip
-NO_PAIRS = "a seed is the replicate, and only {pairs} of them gave both runs a number"
+NO_PAIRS = (
+    "too few seeds: {pairs} have a number for each run of the pair, and at least "
+    f"{FEWEST_SEEDS} are needed"
+)
 NO_TABLE = (
-    "a seed is the replicate, and only {seeds} of them gave every arm of the table a number, where "
+    "too few seeds: {seeds} have a number for every arm of the table, and at least "
     f"{crossed.FEWEST_SEEDS} are needed"
 )
-NO_SPREAD = "every pair differs by {same:.3g}, so that the spread is not known"
-THE_SAME = "both did the same in every pair: what tells them apart changes nothing here"
+NO_SPREAD = "every pair differs by {same:.3g}, so the spread is not known"
+THE_SAME = "both have the same value in every pair: what differs between them has no effect here"
 NO_ONSET = "no run collapses"
-NOTHING_LEARNT = "nothing was learnt: {no} arm gains {margin:g}, with an interval above 0"
+NOTHING_LEARNT = "nothing was learnt: {no} arm gains {margin:g} or more with an interval above 0"
 NOTHING_LEFT = (
-    "no error is left: these pairs were judged before with others, or are beyond the most"
+    "no error is left for this look: these pairs were judged before together with others, or there "
+    "are more than most_seeds"
 )
-NEITHER = "neither shown, nor {size} ruled out"
-AT_WORST = "it would be {bounded} instead of {word} with what diverged at its worst"
+NEITHER = "not shown, and {size} is not ruled out"
+AT_WORST = (
+    "the verdict would be {bounded} instead of {word} with the least favourable values for the "
+    "diverged runs"
+)
 
 Earlier = Mapping[str, Sequence[Pairs]]
 """Link -> the pairs of each earlier look."""

@@ -124,7 +124,7 @@ def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
         why = f"must be what harness study writes, got {plain_file.one_line(error)}"
         raise DataError(f"{path}: cannot be read: {why}") from error
     if name != study:
-        raise DataError(f"{path}: must be of the study {study}, got one of {name!r}")
+        raise DataError(f"{path}: study: must be {study!r}, got {name!r}")
     for link in links:
         stated = tuple(getattr(link, key) for key in STATED)
         there = stated_there.get(link.name, stated)

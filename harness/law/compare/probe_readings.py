@@ -19,8 +19,8 @@ from harness.records.probe_answer import ProbeRecord
 from harness.records.study_file import LinkProbe
 
 NOT_ASKED = "the probe was not asked, or failed"
-OTHERWISE = "the probe was asked otherwise than stated, {got} instead of {stated}"
-NOT_LAST = "the probe was asked of step {asked}, and step {last} is compared"
+OTHERWISE = "the probe was asked differently from what is stated: {got} instead of {stated}"
+NOT_LAST = "the probe was asked at step {asked}, but step {last} is compared"
 NOT_MEASURED = "the probe measured no such change"
 
 

@@ -101,17 +101,17 @@ QUANTITIES: Mapping[str, RunQuantity] = {
         step=run_numbers.fall_step,
     ),
     "starved_share": RunQuantity(
-        "share of groups that teach nothing", SHARE, run_numbers.silent_share, every_step=True
+        "share of groups without a signal", SHARE, run_numbers.silent_share, every_step=True
     ),
     "solving": RunQuantity(
-        "share that suggests or informs at the end",
+        "share of replies that suggest or inform, at the end",
         SHARE,
         run_numbers.at_end(*replicates.SOLVING),
         null=True,
         every_step=True,
     ),
     "solving_after_feeling": RunQuantity(
-        "share that suggests or informs just after a feeling, at the end",
+        "share of replies to a feeling that suggest or inform, at the end",
         SHARE,
         run_numbers.at_end(replicates.SOLVING_AFTER_FEELING),
         null=True,
@@ -139,7 +139,7 @@ QUANTITIES: Mapping[str, RunQuantity] = {
         every_step=True,
     ),
     "question_value": RunQuantity(
-        "facts told for asking at the end",
+        "facts told after a question, at the end",
         "facts",
         run_numbers.at_end(replicates.QUESTION_VALUE),
         null=True,
@@ -153,7 +153,7 @@ QUANTITIES: Mapping[str, RunQuantity] = {
         every_step=True,
     ),
     "divergence": RunQuantity(
-        "KL to the start at the end",
+        "KL from the start, at the end",
         "nats a token or act",
         run_numbers.at_end(replicates.DIVERGENCE),
         null=True,

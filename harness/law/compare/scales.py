@@ -59,14 +59,16 @@ def why_none(pair: GroupPair) -> str:
     members = [member for side in pair.sides for member in side.members]
     common = [column for column in COMMON if not moves_scale(pair.axes, column)]
     if not common:
-        return f"{APART}, whatever they are evaluated on"
+        return f"{APART}, for every evaluation"
     fewest = {column: min(_points(m, column) for m in members) for column in common}
     column = max(common, key=lambda name: fewest[name])
     if not fewest[column]:
         return f"{APART}, and none of {', '.join(common)} is in every run"
-    lacking = f"{column} is one scale and has {fewest[column]} of the {FEWEST_POINTS} points"
+    lacking = (
+        f"{column} is a common scale, but has {fewest[column]} of {FEWEST_POINTS} points needed"
+    )
     every = _often_enough(min(members, key=lambda m: _points(m, column)))
-    return f"{APART}; {lacking} it takes" + (f": add trainer.eval_every={every}" if every else "")
+    return f"{APART}; {lacking}" + (f": add trainer.eval_every={every}" if every else "")
 
 
 def _points(member: Member, column: str) -> int:

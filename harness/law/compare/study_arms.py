@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,8 @@ class ArmCounts:
     """Failed runs whose training diverged, each with the step it reached."""
     invalid_users: int = 0
     """Counted runs that train on users who are not valid."""
+    not_started: int = 0
+    """Runs in `failed` that were never started."""
 
     @property
     def diverged(self) -> int:
@@ -98,16 +100,23 @@ def diverged_runs(ledger: Sweep) -> dict[str, DivergedRun]:
     }
 
 
+def not_started(ledger: Sweep) -> frozenset[str]:
+    """Return the names of the runs that were never started."""
+    return frozenset(row.name for row in ledger.runs if row.status == "planned")
+
+
 def assign_runs(
     record: StudyRecord,
     stated: StudyStatement,
     members: Sequence[Member],
     diverged: Mapping[str, DivergedRun] | None = None,
+    not_started: Collection[str] = (),
 ) -> ArmRuns:
     """Assign runs to the arms of a study.
 
     `members` are the runs of `finished_folders` as read by law.analysis, `diverged` the diverged
-    runs by name.
+    runs by name,
+    `not_started` the names of the runs that were never started.
     """
     by_name = {Path(member.result.run).name: member for member in members}
     lost = diverged or {}
@@ -126,6 +135,7 @@ def assign_runs(
             starved=sum(member.result.regime == "starved" for member in runs[arm].values()),
             diverged_runs=tuple(one.description for one in lost_of[arm].values()),
             invalid_users=sum(m.identity.invalid_users for m in runs[arm].values()),
+            not_started=len({*planned.values()}.intersection(not_started)),
         )
     chosen = {name: highest_arm(of, runs) for name, of in stated.best.items()}
     best = {name: runs[arm] if arm else {} for name, arm in chosen.items()}

@@ -45,7 +45,7 @@ value, and its interval below the first. expert_iteration, which keeps one of ei
 has .53; other algorithms have .8 and more."""
 OF_SETS = ("vpo",)
 """Algorithms with advantages of sets, which need not correlate with a conversation's own reward."""
-BY_SETS = "its advantages are those of whole sets"
+BY_SETS = "the advantages are those of whole sets"
 GAINED = 0.05
 """A gain of reward whose interval lies below it counts as none. It is the margin of the studies."""
 MOVED = 0.10

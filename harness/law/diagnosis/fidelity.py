@@ -23,8 +23,10 @@ WARMTH = "warmth: kind minus cold reply"
 """Quantity for the warmth of such a model. Its error is used only if the model is significantly
 warmer than at its start, because the probe measures the cost of warmth."""
 
-NO_POLICY = "a log without its run has no policy to ask"
-NOT_WARMER = "the policy is not surely warmer than its start, and only what warmth costs is counted"
+NO_POLICY = "a log without its run folder has no policy to ask"
+NOT_WARMER = (
+    "the policy is not shown to be warmer than its start; only the cost of warmth is counted"
+)
 
 
 def read(run: Path) -> tuple[Sign, ...]:
@@ -49,7 +51,7 @@ def why_nothing(run: Path) -> str | None:
     if keys is None:
         return None if (run / "config.yaml").is_file() else NO_POLICY
     if keys.get("against") != "start":
-        return "it was asked against another run, not the start"
+        return "the probe was compared with another run, not with the start"
     reasons = keys.get("not_measured")
     if isinstance(reasons, list) and reasons:
         return plain_file.one_line("; ".join(map(str, reasons)))

@@ -22,9 +22,7 @@ from harness.records.saved_conversations import SavedConversation
 FEWEST = 6
 """Smallest number of groups with a signal for an estimate."""
 NONE_SAVED = "no conversations were saved"
-TOO_FEW = (
-    f"the saved conversations have {{saved}} groups that taught something, and it takes {FEWEST}"
-)
+TOO_FEW = f"the saved conversations have {{saved}} groups with a signal, and {FEWEST} are needed"
 NO_SPREAD = "the advantages of the saved conversations do not differ"
 Pairs = Sequence[tuple[float, float]]
 """Mean advantage and reward of each conversation."""

@@ -18,7 +18,7 @@ RESULTS = "law.json"
 OF_NO_RUN = {RESULTS, "result.json"}
 """A folder with one of these files is not expected to hold a run."""
 A_RUN = "a run holds run.json or metrics.jsonl"
-A_LOG = "a log of another program is a run where its file itself is named"
+A_LOG = "name the file itself for a log of another program"
 OF_A_RUN = {"run.json", "metrics.jsonl", "config.yaml"}
 """Files of a run that the analysis reads."""
 
@@ -150,7 +150,7 @@ def _named_file(path: Path) -> DiscoveredRun:
     try:
         path.stat()
     except OSError as error:
-        rule = f"must be readable, and is not: {error.strerror or error}"
+        rule = f"must be readable, but is not: {error.strerror or error}"
         problem = ReadProblem("unreadable", f"{path}: {rule}")
         if error.errno in NOT_THERE:
             rule = "no such file or folder"
@@ -164,5 +164,5 @@ def _folder_run(folder: Path) -> DiscoveredRun:
     metrics = folder / "metrics.jsonl"
     if metrics.exists() or metrics.is_symlink():
         return DiscoveredRun(str(folder), folder, metrics)
-    message = f"{folder}: a fitted run has rows in metrics.jsonl; only run.json is there so far"
+    message = f"{folder}: a fitted run needs rows in metrics.jsonl; only run.json is there so far"
     return DiscoveredRun(str(folder), folder, None, ReadProblem("missing_file", message))

@@ -172,7 +172,7 @@ def _other_config(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) 
     try:
         return planned.values_change(run, status, values)
     except (TypeError, ValueError, RecursionError):
-        rule = "must be as it was when the run was planned, and holds what no config does"
+        rule = "must be as it was when the run was planned, but is not a valid config"
         return f"{run.config}: {rule}"
 
 

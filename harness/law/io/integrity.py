@@ -170,9 +170,7 @@ def changed_rows(table: LogTable, recorded: RowSums | None, last_step: int) -> s
     computed = at_hand or _summed(table.path, lines.tolist())
     if computed is None or (computed == recorded if whole else computed.first == recorded.first):
         return None
-    return (
-        f"{table.path}: rows must be those that the run wrote, by the sum in run.json, and are not"
-    )
+    return f"{table.path}: rows must match the checksum in run.json, but were changed"
 
 
 def _summed(path: Path, numbers: Sequence[int]) -> RowSums | None:

@@ -150,26 +150,28 @@ def _rows_of_plug_in(path: Path, data: bytes) -> Rows | None:
 def _refuse_other_bytes(path: Path, data: bytes) -> None:
     """Raise ReadError for compressed, UTF-16 and UTF-32 files, by their first bytes."""
     if data.startswith(GZIP):
-        raise ReadError("unreadable", f"{path}: must not be compressed, is: gunzip it first")
+        raise ReadError(
+            "unreadable", f"{path}: must not be compressed, but is: decompress it with gunzip first"
+        )
     wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     # a damaged row may begin with these bytes too, but not go on as UTF-16 text
     if wide and data[:4].decode("utf-16", "replace").isascii():
-        rule = "must be UTF-8, begins as UTF-16 or UTF-32: write it as UTF-8"
+        rule = "must be UTF-8, but begins as UTF-16 or UTF-32: write it as UTF-8"
         raise ReadError("unreadable", f"{path}: {rule}")
 
 
 def _refuse_other_separator(path: Path, data: bytes) -> None:
     mark = csv_text.other_separator(data)
     if mark is not None:
-        rule = f"columns must be separated by ',', and the header looks separated by {mark!r}"
+        rule = f"columns must be separated by ',', but the header seems to use {mark!r}"
         header = data.partition(b"\n")[0].decode("utf-8").strip()
-        advice = "write it with ',' between columns and '.' in numbers"
+        advice = "use ',' between columns and '.' in numbers"
         raise ReadError("unreadable", f"{path}:1: {rule}; got {header!r}: {advice}")
 
 
 def _refuse_several_runs(path: Path, runs: Sequence[str]) -> None:
     if len(runs) > 1:
-        given = f"those of {', '.join(runs[:4])}{', ...' if len(runs) > 4 else ''}"
+        given = f"columns of {', '.join(runs[:4])}{', ...' if len(runs) > 4 else ''}"
         rule = "must have the columns of one run: choose one in the chart and export it again"
         raise ReadError("unreadable", f"{path}:1: {rule}; got {given}")
 
@@ -178,26 +180,26 @@ def _bytes(path: Path) -> bytes:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise ReadError("unreadable", f"{path}: must be a regular file, and is not")
+            raise ReadError("unreadable", f"{path}: must be a regular file, but is not")
         if status.st_size > LARGEST_BYTES:
             size = f"{status.st_size / 2**30:.1f} GiB"
             limit = f"{LARGEST_BYTES / 2**30:.0f} GiB"
-            rule = f"must be at most {limit}, is {size}: fit a part of its rows"
+            rule = f"must be at most {limit}, got {size}: fit a part of the rows"
             raise ReadError("unreadable", f"{path}: {rule}")
         return path.read_bytes()
     except OSError as error:
         why = error.strerror or str(error)
-        raise ReadError("unreadable", f"{path}: must be readable, and is not: {why}") from error
+        raise ReadError("unreadable", f"{path}: must be readable, but is not: {why}") from error
 
 
 def _no_rows(path: Path, data: bytes, parsed: Rows) -> ReadError:
     if not data.strip():
-        return ReadError("empty_input", f"{path}: {parsed.rule}, is empty")
+        return ReadError("empty_input", f"{path}: {parsed.rule}, but is empty")
     if not parsed.damage:
-        return ReadError("empty_input", f"{path}: {parsed.rule}, and holds none")
+        return ReadError("empty_input", f"{path}: {parsed.rule}, but has none")
     first = min(min(where) for where in parsed.damage.values())
     count = sum(map(len, parsed.damage.values()))
-    sentence = f"{path}:{first}: {parsed.rule}, and none of {count} lines is one"
+    sentence = f"{path}:{first}: {parsed.rule}, but none of {count} lines is valid"
     return ReadError("unreadable", sentence + _as_csv(path, data))
 
 
@@ -208,4 +210,4 @@ def _as_csv(path: Path, data: bytes) -> str:
         return ""
     if len(csv_text.header(line)) == 1 and csv_text.other_separator(line) is None:
         return ""
-    return "; a table with ',' between its columns is read by the name .csv"
+    return "; a table with ',' between columns must be named .csv"

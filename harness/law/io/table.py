@@ -145,7 +145,7 @@ def refuse_repeats(
     """Raise ReadError if a column to read occurs more than once in the header."""
     for name in dict.fromkeys(names_to_read(names, wanted, step).values()):
         if names.count(name) > 1:
-            rule = f"a column that is read must be there once, got {names.count(name)} called"
+            rule = f"a column to read must occur once, got {names.count(name)} with the name"
             raise ReadError("unreadable", f"{where}: {rule} {name!r}")
 
 

@@ -16,9 +16,9 @@ from harness.records.outcomes import LastEvaluation
 from harness.records.run_folder import RunFolder
 
 WORDS = {
-    "checksum": "one that does not fit its checksum",
-    "malformed_line": "a line that is no row",
-    "torn_last_line": "a last line without its end",
+    "checksum": "a line that does not match its checksum",
+    "malformed_line": "a malformed line",
+    "torn_last_line": "an incomplete last line",
 }
 """Kind of damage to a line -> its description."""
 
@@ -37,7 +37,8 @@ def row_damage(table: LogTable, who: RunIdentity) -> str | None:
     steps = table.columns["step"]
     if not np.array_equal(steps, np.arange(1, len(steps) + 1)):
         place = int(np.argmax(steps != np.arange(1, len(steps) + 1)))
-        rule = f"damaged: {table.path}:{table.lines[place]}: row {place + 1} must be of that step"
+        where = f"damaged: {table.path}:{table.lines[place]}"
+        rule = f"{where}: row {place + 1} must be that of step {place + 1}"
         return f"{rule}; got step {steps[place]:g}"
     return _of_values(table)
 

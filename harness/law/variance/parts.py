@@ -28,14 +28,14 @@ LEVEL, SIMULATOR, SETTINGS = "level", "simulator", "settings"
 WITHIN_ARM = (SEED, USER, SEED_USER, REPEAT, REST)
 AMONG = {LEVEL: "difficulty", SIMULATOR: "simulator", SETTINGS: ""}
 """Factor in which arms can differ -> its config group. All other keys are settings."""
-ONE_SEED = "not identifiable: a seed is the replicate, and no arm has two"
-ONE_REPEAT = "not identifiable: with eval.repeats=1 it is in {inside}"
+ONE_SEED = "not identifiable: no arm has two seeds, which are the replicates"
+ONE_REPEAT = "not identifiable: with eval.repeats=1 it is part of {inside}"
 NO_OUTCOMES = (
-    "not identifiable from metrics.jsonl: it has means, and every run meets the same users; runs "
-    "made from now on keep outcomes.json"
+    "not identifiable from metrics.jsonl: it has means only, and every run has the same users; new "
+    "runs write outcomes.json"
 )
-NO_PAIR = "not identifiable: no two arms with two seeds each differ in it alone"
-OF_ALL = "not identifiable: listening is a number of all conversations together"
+NO_PAIR = "not identifiable: no two arms with two seeds each differ only in this"
+OF_ALL = "not identifiable: listening is computed over all conversations together"
 
 
 @dataclass(frozen=True)

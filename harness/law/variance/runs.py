@@ -80,7 +80,7 @@ def read(paths: Sequence[Path], level: str) -> tuple[list[RunAtLevel], list[Skip
 
 def _no_folder(found: discover.DiscoveredRun) -> str:
     if found.problem is None:
-        return "a log, which has no outcomes of single users: needs a run folder of harness"
+        return "a log has no outcomes of single users: a run folder of harness is needed"
     return found.problem.message.removeprefix(f"{found.run}: ")
 
 
@@ -88,7 +88,7 @@ def _outcome(folder: Path, name: str, level: str) -> RunAtLevel | str:
     """Read a run, or return why it is left out."""
     who = identity.read(folder)
     if who.config is None or who.seed is None:
-        return "no run folder, whose config has a seed"
+        return "not a run folder, or its config has no seed"
     if who.status != "done":
         return f"not done: {who.status or 'no status'}"
     if who.null_control:

@@ -91,7 +91,9 @@ def heading(groups: Sequence[GroupResult]) -> str:
     told += f"; {plural(out, 'unfinished run')} excluded" if out else ""
     failing = sum(len(group.law_fails) for group in groups)
     told += (
-        f"; no a and no ceiling of {plural(failing, 'run')} without a single law" if failing else ""
+        f"; without a and ceiling of {plural(failing, 'run')} that no single law fits"
+        if failing
+        else ""
     )
     return told
 

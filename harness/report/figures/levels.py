@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
 
 NAME = "calibration"
 COLUMNS = ("panel", "level", "what", "value", "low", "high", "published")
-TITLES = ("what a reply meets", "how reference policies fare", "how emotion moves")
+TITLES = ("acceptance, need expression", "reference policies", "changes of emotion")
 APART = 0.18
 """Distance between levels in a row of policies."""
 Row = dict[str, Any]

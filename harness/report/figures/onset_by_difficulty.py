@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
 MEASURES = {
     "acceptance": "acceptance of fixed replies",
     "need_expression": "need expression",
-    "population_final_emotion": "mean final emotion of supporters that never learn",
+    "population_final_emotion": "mean final emotion with supporters that never learn",
 }
 UNITS = {
     "acceptance": "share of replies",

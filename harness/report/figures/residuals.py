@@ -90,11 +90,13 @@ def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Dr
 
 
 def _title(level: str, residuals: Sequence[Floats], what: str = "R", where: str = "") -> Title:
-    """Return `easy: R is 0.02 off the law (rms)`, the root mean square."""
+    """Return `easy: R deviates from the law by 0.02 (rms)`, the root mean square."""
     if not residuals:
         return canvas.title(level, "no law fitted")
     size = float(np.sqrt(np.mean(np.concatenate(residuals) ** 2)))
-    return canvas.title(level, f"{what} is {number(size, 0.001)} off the law{where} (rms)")
+    return canvas.title(
+        level, f"{what} deviates from the law by {number(size, 0.001)}{where} (rms)"
+    )
 
 
 def _frame(

@@ -169,7 +169,7 @@ def _select(subject: Subject) -> Iterator[tuple[str, tuple[ListeningPoint, ...]]
 
 FIGURE = FigureSpec(
     "reward_by_listening",
-    "Reward against listening at the end of each run, beside the reference policies.",
+    "Reward against listening at the end of each run, with the reference policies.",
     _select,
     draw,
 )

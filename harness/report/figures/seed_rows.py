@@ -25,7 +25,7 @@ REACH = 1.0
 """An interval may extend the axis by this share of the seeds' range; a wider one goes beyond it."""
 TOUCHING = 0.03
 """Width of a symbol as a share of the axis: seeds closer than this hide each other."""
-BEYOND = "the interval goes on beyond the axis"
+BEYOND = "the interval continues beyond the axis"
 MOST = 60
 """The most characters of a name, over all its lines."""
 

@@ -31,7 +31,7 @@ STATED = "#e3eef5"
 """Colour of the side of 0 that the link states."""
 OTHER_AT, MEAN_AT, SEEDS_AT = 0.42, 0.3, 0.15
 """Heights in the panel; seeds are drawn above this row."""
-OTHER = "the same of the other study"
+OTHER = "the same effect in the other study"
 AIR = 0.15
 TICKS = 5
 """The most intervals between ticks: labels of three decimals would touch."""

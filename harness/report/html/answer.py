@@ -23,10 +23,10 @@ from harness.report.text.wording import plural
 COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "none", UNDECIDED: "open"}
 """Verdict of a study -> CSS class of its badge."""
 METHOD = (
-    "Mean over the seeds with its 95% interval; of a run alone its own. Reward at the end: mean of "
-    "the last tenth of its points. References: what policies that never learn reach there; the "
-    "deaf one is the best fixed sequence of strategies, which hears nothing. Lost to noise: what "
-    "null controls lost of H. Law: R = -a exp(H) + b."
+    "Mean over the seeds with its 95% interval; for a single run, the run's own interval. Reward "
+    "at the end: mean of the last tenth of the points. References: rewards of policies that never "
+    "learn; the deaf one is the best fixed sequence of strategies, which ignores the user. Lost to "
+    "noise: the fall of H in null controls. Law: R = -a exp(H) + b."
 )
 SEE_TABLES = ": see --tables"
 """End of a line on the terminal; removed here, since the page has the tables."""
@@ -68,7 +68,9 @@ def of_study(study: ReportedStudy) -> AnswerSection:
             study.stated.question, "not judged", "open", list(study.notes), (), (),
             ["stated beforehand:", *stated],
         )  # fmt: skip
-    tables = [from_rich("Links that decide, links beside, checks", study_table.table(outcome))]
+    tables = []
+    if study_notes.has_pairs(outcome):
+        tables = [from_rich("Deciding links, links beside, checks", study_table.table(outcome))]
     sentences = [study_table.closing(outcome), *study.notes]
     if (beside := outcome.comparison) is not None:
         tables.append(from_rich("The same study elsewhere", other_study.table(beside)))

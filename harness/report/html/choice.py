@@ -18,10 +18,10 @@ from harness.records.saved_conversations import SavedConversation
 FIRST, LAST, BEFORE, AFTER = "first step", "last step", "before the onset", "after the onset"
 WORST, MIDDLE, BEST = "worst", "middle", "best"
 RULE = (
-    "Of the first and the last step with saved conversations, and of the steps next to the onset, "
-    "of each level met there: the worst, the middle and the best conversation by the reward it "
-    "earned, or by the final emotion where that was not kept; of equals the first. Lost "
-    "conversations are not among them."
+    "The worst, the middle and the best conversation of each level, at the first and the last step "
+    "with saved conversations and at the steps next to the onset. Conversations are ranked by "
+    "reward, or by final emotion if the reward was not saved; among equals the first is shown. "
+    "Lost conversations are left out."
 )
 KINDS = (
     ((FIRST, LAST), (MIDDLE,)),

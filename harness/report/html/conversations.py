@@ -102,7 +102,7 @@ def _as_fits(
 def _left_out(kind: int, count: int, of: int) -> str:
     moments, ranks = KINDS[kind]
     what = f"{' and '.join(ranks)} of {' and '.join(moments)}"
-    return f"left out for the size of the file: {count} of {plural(of, 'conversation')} ({what})"
+    return f"left out to keep the file small: {count} of {plural(of, 'conversation')} ({what})"
 
 
 def _notes(
@@ -114,7 +114,7 @@ def _notes(
 ) -> Iterator[str]:
     steps = sum(of.saved_steps for of in chosen.values())
     if not chosen:
-        yield "No run folder is among the paths: logs of other programs hold no conversations."
+        yield "No run folder is among the paths; logs of other programs have no conversations."
         return
     if not steps:
         yield "No conversations are saved in these runs."
@@ -140,16 +140,16 @@ def _how_to_read(shown: Sequence[ConversationView], highest: float) -> Iterator[
     """Yield explanations that apply to every conversation."""
     if not shown:
         return
-    dashed = f"; dashed, entropy H of each reply, 0 to {wording.number(highest)} nats"
+    dashed = f"; dashed line, entropy H of each reply, 0 to {wording.number(highest)} nats"
     has_entropy = any(one.entropy_path for one in shown)
-    yield f"curves: solid, emotion after each turn, 0 to 100{dashed if has_entropy else ''}"
+    yield f"curves: solid line, emotion after each turn, 0 to 100{dashed if has_entropy else ''}"
     if any("advantage" in one.outcome for one in shown):
         yield (
-            "advantage: what training weighs the replies by, from the reward beside that of the "
-            "other conversations of the group; of every reply alike, unless it stands at replies"
+            "advantage: the weight of the replies in training, from the reward relative to the "
+            "other conversations of the group; the same for every reply, unless given at a reply"
         )
     yield (
-        "for it, against it: what spoke for a rise of the emotion, and against it; "
+        "for it, against it: reasons for a rise of the emotion, and against a rise; "
         f"{words.UNIT['log_odds']}"
     )
 

@@ -133,7 +133,7 @@ def _values(
         "differences": settings.differing_settings(analysis),
         "shared": settings.shared_settings(analysis),
         "left_out": results.omission_notes(analysis),
-        "footer": f"made by harness {version('empathy-harness')}; it loads nothing from elsewhere",
+        "footer": f"made by harness {version('empathy-harness')}; loads nothing from the network",
     }
 
 

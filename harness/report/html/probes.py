@@ -53,7 +53,7 @@ def probe_section(places: Sequence[LocatedRun], called: Mapping[str, str]) -> Pr
             damaged += 1
     notes = [f"{wording.plural(left_out, 'more answer')} of probes: not shown"] if left_out else []
     if damaged:
-        notes.append(f"{wording.plural(damaged, FILE)} that no probe wrote: not shown")
+        notes.append(f"{wording.plural(damaged, FILE)} not written by a probe: not shown")
     return ProbeSection(tables, notes)
 
 
@@ -74,7 +74,7 @@ def _table(run: str, value: Mapping[str, Any]) -> HtmlTable:
     last = [one for one in value["readings"] if one["step"] == step]
     rows = list(_rows(last, before))[:MOST_ROWS]
     against = "its start" if value["against"] == "start" else Path(value["against"]).name
-    caption = f"{run}: {value['asks']} Step {int(step)}, held against {against}"
+    caption = f"{run}: {value['asks']} Step {int(step)}, compared with {against}"
     reasons = [f"not measured: {reason}" for reason in value.get("not_measured", ())]
     notes = [str(value.get("verdict") or ""), *reasons]
     return HtmlTable(_text(caption), HEADINGS, tuple(rows), [_text(note) for note in notes if note])

@@ -28,7 +28,7 @@ def runs(analysis: Analysis) -> list[HtmlTable]:
     if heard:
         notes = listening.notes(heard)
         tables.append(
-            from_rich("What policies hear, and what it earns", listening.table(heard), notes)
+            from_rich("Listening and reward of the policies", listening.table(heard), notes)
         )
     levels = population.order(analysis)
     if levels:

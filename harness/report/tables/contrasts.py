@@ -20,8 +20,8 @@ WIDTHS = (9, 21, 9)
 MOST_ROWS = 30
 """If there are more contrasts, only decided ones are shown; contrasts.csv has all."""
 NET_OF_NULL = (
-    "net of the null: the same difference after subtracting from each run its null control of the "
-    "same seed; it does not enter the decision"
+    "net of the null: the same difference, after subtracting from each run its null control of the "
+    "same seed; not used for the decision"
 )
 LARGEST_SHARE = 1.0
 """The largest possible difference of two onsets, as a share of the run."""
@@ -69,8 +69,8 @@ def notes(analysis: Analysis) -> list[str]:
     apart = _pairs(len(analysis.groups)) - nulls - _compared(analysis.groups)
     if apart:
         lines.append(
-            f"{plural(apart, 'pair')} of groups not compared: they differ in several axes, so "
-            "that a difference could not be attributed to one of them"
+            f"{plural(apart, 'pair')} of groups not compared: they differ in several axes, so a "
+            "difference could not be attributed to one of them"
         )
     return lines
 
@@ -166,8 +166,8 @@ def _method(contrasts: Sequence[Contrast]) -> str:
     on = f"rewards on {' and '.join(columns)}" if columns else ""
     how = (
         "differences between means over seeds with 95% intervals; p corrected by Holm within each "
-        f"quantity{first} ({plural(tested, 'test')} in all); onset as a share of the run, 1 for a "
-        "run without one; fall of H on visited states"
+        f"quantity{first} ({plural(tested, 'test')} in all); onset as a share of the run (1 if "
+        "there is none); fall of H on visited states"
     )
     return "; ".join(part for part in (how if tested else "", on) if part)
 

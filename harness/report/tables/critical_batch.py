@@ -14,10 +14,11 @@ from harness.report.text.wording import percent, plural
 from harness.utils.safe_text import text
 
 BATCH_METHOD = (
-    f"critical batch [95%]: conversations a step at which noise takes {MOST_NOISE:.0%} of the fall "
-    "of H at the same rate, steps and group size; beyond four times the batch run an extrapolation"
+    f"critical batch [95%]: conversations a step at which noise causes {MOST_NOISE:.0%} of the "
+    "fall of H, for the same learning rate, steps and group size; an extrapolation beyond four "
+    "times the batch of the runs"
 )
-UNSURE = "none: signal and remedy are not sure to lower H; more seeds or longer runs tell more"
+UNSURE = "none: signal and remedy are not shown to lower H; use more seeds or longer runs"
 NO_NOISE = "any: noise does not lower H"
 MOST_ARMS = 40
 
@@ -37,10 +38,10 @@ def without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
     without = sum(a.seeds - (a.critical_batch.runs if a.critical_batch else 0) for a in arms)
     if without:
         yield (
-            f"{plural(without, 'run')} whose ledger/* has no value with its error, and so "
-            "without a critical batch: policy=tabular with eval.ledger=true, or a language model "
-            "with eval.ledger_draws=2 or more, has them where a step has three groups or more; "
-            "algorithm=reptile and expert_iteration with fit_from=start never have"
+            f"no critical batch for {plural(without, 'run')}, since ledger/* has no value with an "
+            "error. It is recorded with policy=tabular and eval.ledger=true, or with a language "
+            "model and eval.ledger_draws=2 or more, if a step has three groups or more; never with "
+            "algorithm=reptile, or with expert_iteration and fit_from=start"
         )
 
 

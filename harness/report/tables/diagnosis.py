@@ -25,17 +25,17 @@ from harness.report.text import naming, wording
 from harness.utils.safe_text import text
 
 MEANS: Mapping[str, str] = {
-    "starved": "more than half of the groups teach nothing, H stays, nothing is gained",
-    "noise": "advantages do not go with rewards: whatever was learnt, it was not from them",
-    "fewer_facts": "fewer true facts are taken up than at the start",
-    "false_facts": "more false facts are taken up than at the start, or a warmer model errs more",
-    "solving": "solving rises, and with it the reward in training, while users feel no better",
+    "starved": "more than half of the groups have no signal, H stays, and R gains nothing",
+    "noise": "advantages are not related to rewards, so nothing was learnt from the rewards",
+    "fewer_facts": "the policy takes up fewer true facts than at the start",
+    "false_facts": "the policy takes up more false facts than at the start, or errs more if warmer",
+    "solving": "the policy solves more and the training reward rises, but users feel no better",
 }
 """Flag -> its meaning."""
 FEW = 3
 """The most paths that are named."""
-METHOD = "[low, high]: 95%, all of it on the flag's side of its line"
-UNASKED = "reliability is measured by `harness probe reliability RUN`, for language models only"
+METHOD = "[low, high]: 95% interval; a flag needs the whole interval beyond its threshold"
+UNASKED = "`harness probe reliability RUN` measures reliability, for language models only"
 
 
 def print_diagnosis(

@@ -15,7 +15,7 @@ from harness.utils.safe_text import text
 
 Rows = Iterator[tuple[str, list[str]]]
 HOW = "at 100, left"
-CAUTION = "a match is of level: it proves no realism"
+CAUTION = "matching averages does not prove realism"
 
 
 def print_calibration(calibration: Mapping[str, Any], console: Console) -> None:
@@ -44,9 +44,9 @@ def print_hearing(heard: Mapping[str, Any], console: Console) -> None:
     console.print(table)
     for line in (
         f"Cohen's kappa without Others {validity.interval(heard['kappa'], SHARES)}",
-        f"strategies heard an utterance {validity.interval(heard['heard_per_utterance'], SHARES)}",
-        f"taken for not being language {validity.interval(heard['not_language'], SHARES + 1)}",
-        f"heard by {heard['reader']}",
+        f"strategies per utterance {validity.interval(heard['heard_per_utterance'], SHARES)}",
+        f"not taken for language {validity.interval(heard['not_language'], SHARES + 1)}",
+        f"recognised by {heard['reader']}",
     ):
         console.print(text(line), soft_wrap=True)
 
@@ -60,7 +60,11 @@ def findings(calibration: Mapping[str, Any]) -> Iterator[str]:
             for s in calibration["order"]
             if s["p_holm"] >= 0.05
         ]
-        yield "the levels are in order" if holds else f"no order shown in {', '.join(broken)}"
+        yield (
+            "the levels are in order"
+            if holds
+            else f"levels not shown to be in order: {', '.join(broken)}"
+        )
     matches = calibration["published"]
     if matches:
         met = sum(match["matched"] for match in matches)
@@ -75,11 +79,11 @@ def findings(calibration: Mapping[str, Any]) -> Iterator[str]:
         yield f"not valid: at {level} {problem}"
     readers = sorted({card.get("reader", "lexical") for card in calibration["levels"].values()})
     if readers not in ([], ["lexical"]):
-        yield f"the users hear with {', '.join(readers)}"
+        yield f"reader of the users: {', '.join(readers)}"
     agreements = [card["strategy_agreement"] for card in calibration["levels"].values()]
     if agreements and agreements[0]["value"] < 0.70:
         share = agreements[0]["value"]
-        yield f"not transferable: of free wording, the strategy is recognised in {share:.0%} only"
+        yield f"not transferable: in free wording only {share:.0%} of strategies are recognised"
 
 
 def _rows(cards: list[Mapping[str, Any]]) -> Rows:

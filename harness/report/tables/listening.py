@@ -28,11 +28,11 @@ ANCHORS = {"deaf": "schedule", "attentive": "attentive", "optimum": "optimum"}
 """Field of the anchors that is a reward -> word."""
 NOTES = (
     "reward and deaf reward (hearing another user's words): mean of the last tenth of the "
-    "evaluations, over seeds; listening in nats, of the attentive reference in brackets",
+    "evaluations, over seeds; listening: in nats, with the attentive reference in brackets",
     "share: (reward - schedule) / (optimum - schedule); schedule: the best fixed sequence of "
-    "strategies, which hears nothing; template: a policy that is diverse and deaf",
+    "strategies, which ignores the user; template: a policy that is diverse and deaf",
 )
-NO_ANCHORS = "no anchors in cards.json, so reward is beside no reference policy"
+NO_ANCHORS = "no anchors in cards.json, so rewards of reference policies are not shown"
 MOST_ROWS = 40
 
 

@@ -40,7 +40,7 @@ def table(beside: StudyComparison) -> Table:
 
 
 def agreement(beside: StudyComparison) -> str:
-    """Return `of 5 effects 3 have the same sign, 1 flips, 1 is open; 2 sizes differ (...)`."""
+    """Return `of 5 effects, 3 have the same sign, 1 flips and 1 is open; 2 sizes differ (...)`."""
     signs = Counter(effect.sign for effect in beside.effects)
     said = [
         f"{signs[SAME]} {'has' if signs[SAME] == 1 else 'have'} the same sign",
@@ -50,15 +50,17 @@ def agreement(beside: StudyComparison) -> str:
     apart = sum(effect.is_different for effect in beside.effects)
     sizes = f"{apart} {'size differs' if apart == 1 else 'sizes differ'}"
     total = wording.plural(len(beside.effects), "effect")
-    return f"of {total} {', '.join(said)}; {sizes} (intervals not corrected for their number)"
+    listed = f"{said[0]}, {said[1]} and {said[2]}"
+    return f"of {total}, {listed}; {sizes} (intervals not corrected for their number)"
 
 
 def other_study_line(beside: StudyComparison, words: Sequence[str]) -> str:
-    """Return `beside PATH, which found undecided; words here alone: seed=5; there alone: none`."""
+    """Return `compared with PATH (verdict: undecided); overrides only here: seed=5; ...`."""
     other = beside.other
     here = " ".join(word for word in words if word not in other.words)
     there = " ".join(word for word in other.words if word not in words)
-    found = f"{other.path}, which found {other.verdict}"
-    if other.older_words and other.verdict == CONTRADICTED:
-        found = f"{found} (which then also stood for no effect)"
-    return f"beside {found}; words here alone: {here or 'none'}; there alone: {there or 'none'}"
+    verdict = other.verdict
+    if other.older_words and verdict == CONTRADICTED:
+        verdict = f"{verdict}, which then included no effect"
+    compared = f"compared with {other.path} (verdict: {verdict})"
+    return f"{compared}; overrides only here: {here or 'none'}; only there: {there or 'none'}"

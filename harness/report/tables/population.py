@@ -31,11 +31,11 @@ WHY = {
     "too_few_steps": "too few steps",
 }
 FOOTNOTES = (
-    "P(law): share of the decided seeds that follow the law; open: undetermined, and the interval"
-    " holds whatever they are",
-    "ceiling: mean over the seeds whose law does not fail; sd: how far true ceilings lie apart",
-    "collapse: a sharp fall of H for good, or H spent; Kaplan-Meier, runs without censored at their"
-    " last step; median onset: log-normal",
+    "P(law): share of the decided seeds that follow the law; open: undetermined seeds, which the"
+    " interval allows to go either way",
+    "ceiling: mean over the seeds whose law does not fail; sd: spread of the true ceilings",
+    "collapse: a lasting sharp fall of H, or H spent; Kaplan-Meier, runs without a collapse are"
+    " censored at their last step; median onset: log-normal",
 )
 
 

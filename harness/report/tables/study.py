@@ -30,7 +30,8 @@ def print_study(outcome: StudyOutcome, console: Console) -> None:
     console.print(text(headline(outcome), "bold"), soft_wrap=True)
     users = outcome.validity, outcome.unknown_validity
     validity.print_validity(*users, console, all_measures=False)  # the report shows all measures
-    console.print(table(outcome))
+    if study_notes.has_pairs(outcome):
+        console.print(table(outcome))
     if outcome.comparison is not None:
         print_beside(outcome.comparison, outcome.stated.words, console)
     for line in study_notes.notes(outcome):
@@ -55,8 +56,8 @@ def closing(outcome: StudyOutcome) -> str:
     if outcome.verdict != UNDECIDED:
         return sentence
     needed = outcome.seeds_needed
-    decides = f"about {needed} seeds would decide" if needed else "seeds needed: not known"
-    return f"{sentence}; {decides}"
+    decides = f"about {needed} seeds would decide" if needed else "the seeds needed are not known"
+    return f"{sentence}; {decides}" if study_notes.has_pairs(outcome) else sentence
 
 
 def _small(outcome: StudyOutcome) -> str:

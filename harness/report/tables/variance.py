@@ -22,7 +22,7 @@ WORDS = {
     "seed": "seed of training",
     "user": "user",
     "seed_user": "seed x user",
-    "repeat": "repeat: a conversation's draws",
+    "repeat": "repeat: random draws of a conversation",
     "rest": "seed x repeat",
     "level": "level of difficulty",
     "simulator": "simulator",
@@ -32,10 +32,10 @@ LONGEST_WHOLE = 24
 """Names up to this length, in characters, are not folded on a narrow terminal."""
 UNKNOWN = "not known"
 """Replaces the end of an interval that is wider than the range of a reward."""
-BEYOND = f"{UNKNOWN}: an interval wider than the range of a reward; more seeds tell more"
+BEYOND = f"{UNKNOWN}: the interval is wider than the range of a reward; use more seeds"
 METHOD = (
-    "components by expected mean squares; sd: square root of the variance; intervals are "
-    "generalised ones at 95%; share: of the sum of what is identifiable"
+    "components by expected mean squares; sd: square root of the variance; intervals: 95% "
+    "generalised confidence intervals; share: of the sum of the identifiable components"
 )
 
 
@@ -126,7 +126,7 @@ def plans(result: Variance) -> Iterator[str]:
     kind = "CPU seconds" if result.is_cpu else "seconds (wall clock)"
     half = wording.number(result.wanted, result.wanted / 10)
     if result.cost is None:
-        yield "no plan: events.jsonl of these runs does not tell what they cost"
+        yield "no plan: events.jsonl of these runs does not contain their cost"
         return
     cost = result.cost
     each = plural(cost.evaluations, "evaluation")
@@ -135,13 +135,13 @@ def plans(result: Variance) -> Iterator[str]:
         f"conversation of its {each} at {plural(cost.levels, 'level')}"
     )
     if not result.plans:
-        yield f"no plan for a half-width of {half}: too little is known, or it is out of reach"
+        yield f"no plan for a half-width of {half}: too few data, or not reachable"
     for plan in result.plans:
         yield _plan(plan, kind)
     if result.plans and result.conservative:
         yield (
-            "without outcomes.json the plans err on the safe side: all spread over seeds counts as "
-            "the seeds' own, and all between users as shared by the seeds"
+            "without outcomes.json the plans are conservative: all spread over seeds counts as due "
+            "to the seeds, and all spread between users as shared by the seeds"
         )
 
 
@@ -151,7 +151,7 @@ def _plan(plan: SizePlan, kind: str) -> str:
     return (
         f"{of}: {plural(plan.seeds, 'seed')}, {plural(plan.users, 'user')}, "
         f"{plural(plan.repeats, 'repeat')} give a 95% half-width of "
-        f"{half}{_at_most(plan)} at the least {kind}, {plan.seconds:,.0f} an arm"
+        f"{half}{_at_most(plan)} at the lowest cost, {plan.seconds:,.0f} {kind} an arm"
     )
 
 
@@ -159,15 +159,15 @@ def _at_most(plan: SizePlan) -> str:
     if plan.most is None:
         return ""
     if plan.most > REWARD_RANGE:
-        return f" (at most: {UNKNOWN} by the components' intervals)"
-    return f" (at most {wording.number(plan.most, plan.most / 10)} by the components' intervals)"
+        return f" (upper limit {UNKNOWN} from the components' intervals)"
+    return f" (at most {wording.number(plan.most, plan.most / 10)} from the components' intervals)"
 
 
 def _left_out(result: Variance) -> Iterator[str]:
     yield from critical_batch.without_ledger(result.arms)
     for arm in result.arms:
         if arm.lost:
-            yield f"{arm.name}: {plural(arm.lost, 'user')} left out, with a lost conversation"
+            yield f"{arm.name}: {plural(arm.lost, 'user')} left out because a conversation was lost"
     by_reason: dict[str, int] = {}
     for skipped in result.skipped:
         reason = "a repeat" if skipped.reason.startswith("repeat of") else skipped.reason

@@ -22,10 +22,10 @@ RIVALS = {
     "last_value": "last value",
 }
 AGAINST_LINEAR = {
-    "law_better": "law better than linear in H",
-    "linear_better": "linear in H better than the law",
+    "law_better": "law fits better than linear in H",
+    "linear_better": "linear in H fits better than the law",
     "not_distinguishable": "not distinguishable from linear in H",
-    "wrong_sign": "exp(H) of the wrong sign better than linear in H",
+    "wrong_sign": "exp(H) with the wrong sign fits better than linear in H",
 }
 MOST_LINES = 24
 """If more runs have forecasts, only the total is given."""
@@ -43,15 +43,15 @@ def rivals(run: RunResult) -> str:
     )
     of_law = number(run.rivals["law"].out_of_time_rmse, 0.001)
     return (
-        f"Rivals, AICc above the law's (under {TELLS_APART:g} is nothing) / error over the last "
-        f"third (law {of_law}): {beside}. {_conclusion(run)}."
+        f"Rival curves, AICc minus the law's (a difference under {TELLS_APART:g} shows nothing) / "
+        f"error over the last third (law {of_law}): {beside}. {_conclusion(run)}."
     )
 
 
 def _conclusion(run: RunResult) -> str:
     sentence = AGAINST_LINEAR.get(_against_linear(run) or "", "not compared with linear in H")
     better = _better(run)
-    rival = f"; {better} is better than the law" if better else ""
+    rival = f"; {better} fits better than the law" if better else ""
     return f"{sentence[0].upper()}{sentence[1:]}{rival}"
 
 
@@ -70,7 +70,7 @@ def _better(run: RunResult) -> str | None:
 
 
 def against_linear(runs: Sequence[RunResult]) -> str:
-    """Return `not distinguishable from linear in H in 2, law better than linear in H in 1`."""
+    """Return `not distinguishable from linear in H in 2, law fits better than linear in H in 1`."""
     counts = Counter(word for word in map(_against_linear, runs) if word is not None)
     if not counts:
         return ""
@@ -83,7 +83,7 @@ def against_linear(runs: Sequence[RunResult]) -> str:
     )
 
 
-NO_INTERVAL = "without an interval: by its past moves H may end anywhere"
+NO_INTERVAL = "no interval: H has moved so much that it may end anywhere"
 """For an identified forecast that lacks an interval; this is the only reason for that."""
 
 
@@ -94,17 +94,18 @@ def forecast(run: RunResult) -> str:
         return ""
     start = f"Forecast from step {prediction.from_step:.0f}"
     if not prediction.identified or prediction.value is None:
-        return f"{start}: none, a is not identified by then."
+        return f"{start}: none, since a is not identified by that step."
     return f"{start}, if the law continues: {_predicted(prediction)}; {_came(prediction)}."
 
 
 def _predicted(prediction: Forecast) -> str:
     value = _estimate(prediction)
-    return f"R of the last {END:.0%} {value}{_room(prediction)}"
+    return f"R over the last {END:.0%} of steps is {value}{_room(prediction)}"
 
 
 def _room(prediction: Forecast) -> str:
-    return "" if prediction.why else ", with room for an H that is spent, or rises as it did before"
+    """Say what the interval allows for; empty if there is no interval."""
+    return "" if prediction.why else "; the interval allows for a spent H, or one that rises again"
 
 
 def _estimate(prediction: Forecast) -> str:
@@ -116,10 +117,10 @@ def _estimate(prediction: Forecast) -> str:
 
 def _came(prediction: Forecast) -> str:
     if prediction.truth is None or prediction.error is None or prediction.last_value_error is None:
-        return "what came was not measured"
+        return "the actual R was not measured"
     truth, off = number(prediction.truth), number(abs(prediction.error))
     last_off = number(abs(prediction.last_value_error))
-    return f"it was {truth}, {off} off; the last value is {last_off} off"
+    return f"the actual R was {truth} (error {off}; error of the last value {last_off})"
 
 
 def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
@@ -132,7 +133,7 @@ def forecasts(analysis: Analysis, called: Mapping[str, str]) -> list[str]:
 
 
 def _brief(prediction: Forecast) -> str:
-    """Return `0.82 [0.68, 0.87] from step 217; it was 0.76, 0.06 off; the last value ...`."""
+    """Return `0.82 [0.68, 0.87] from step 217; the actual R was 0.76 (error 0.06; ...)`."""
     value = _estimate(prediction)
     return f"{value} from step {prediction.from_step:.0f}; {_came(prediction)}"
 
@@ -145,18 +146,18 @@ def _sum(identified: Sequence[RunResult], asked: int) -> str:
     last = statistics.median(abs(f.last_value_error or 0.0) for f in came)
     without = asked - len(came)
     return (
-        f"Forecasts of {plural(len(came), 'run')}, if the law continues: off by {number(off)} at "
-        f"the median, the last value by {number(last)}; {_held(came)}"
-        + (f"; none for {without}, a not identified." if without else ".")
+        f"Forecasts of {plural(len(came), 'run')}, if the law continues: median error "
+        f"{number(off)}, that of the last value {number(last)}; {_held(came)}"
+        + (f"; no forecast for {without}, since a is not identified." if without else ".")
     )
 
 
 def _held(came: Sequence[Forecast]) -> str:
-    """Return `2 of 3 intervals hold what came`."""
+    """Return `2 of 3 intervals contain the actual R`."""
     intervals = [prediction for prediction in came if prediction.why is None]
     if not intervals:
-        return "no intervals, since by its past moves H may end anywhere"
-    return f"{sum(map(_holds, intervals))} of {len(intervals)} intervals hold what came"
+        return "no intervals, since H has moved so much that it may end anywhere"
+    return f"{sum(map(_holds, intervals))} of {len(intervals)} intervals contain the actual R"
 
 
 def _holds(prediction: Forecast) -> bool:

@@ -175,7 +175,7 @@ def heading(analysis: Analysis) -> str:
     parts = [
         f"{nulls} of them {'a null control' if nulls == 1 else 'null controls'}" if nulls else "",
         f"{unread} could not be read" if unread else "",
-        f"{plural(len(analysis.skipped), 'path')} set aside" if analysis.skipped else "",
+        f"{plural(len(analysis.skipped), 'path')} skipped" if analysis.skipped else "",
     ]
     told = ", ".join([plural(len(analysis.runs), "run"), *filter(None, parts)])
     counted = _counted(analysis)
@@ -197,7 +197,7 @@ def which_reward(runs: Sequence[RunResult]) -> str:
     named = sorted({run.reward or "" for run in apart if run not in evaluated})
     told = [HELD_OUT] if evaluated else []
     told += [f"reward in column {' or '.join(named)}"] if named else []
-    told += ["of the same batch as H where a row says so"] if len(apart) < len(runs) else []
+    told += ["of the same batch as H where the row says so"] if len(apart) < len(runs) else []
     return ", or ".join(told)
 
 
@@ -208,7 +208,7 @@ def intervals(shown: Sequence[AnswerRow]) -> str:
         return ""
     if min(of) > 1:
         return "±: 95% over seeds"
-    return "±: 95%, x1: its own" if max(of) > 1 else "±: 95% of each run"
+    return "±: 95% over seeds (x1: of the run)" if max(of) > 1 else "±: 95% of each run"
 
 
 def _counted(analysis: Analysis) -> list[RunResult]:
@@ -269,14 +269,14 @@ def unread(analysis: Analysis) -> list[str]:
     kinds = Counter(error.kind for error in failed)
     first = {error.kind: error.message for error in reversed(failed)}
     return [
-        f"{count} of {plural(len(analysis.runs), 'run')} not read, "
+        f"{count} of {plural(len(analysis.runs), 'run')} could not be read, "
         f"{wording.without_underscores(kind)}: {first[kind]}{', ...' if count > 1 else ''}"
         for kind, count in kinds.items()
     ]
 
 
 def unfinished(analysis: Analysis) -> list[str]:
-    """Return `4 of 33 runs unfinished, not counted: easy 3 of 5 (1 crashed, 2 planned)`."""
+    """Return `4 of 33 runs unfinished and left out: easy 3 of 5 (1 crashed, 2 planned)`."""
     by_name = {run.run: run for run in analysis.runs}
     told = []
     for group in analysis.groups:
@@ -289,7 +289,7 @@ def unfinished(analysis: Analysis) -> list[str]:
     if not told:
         return []
     of = plural(len(analysis.runs), "run")
-    return [f"{len(analysis.left_out)} of {of} unfinished, not counted: {'; '.join(told)}"]
+    return [f"{len(analysis.left_out)} of {of} unfinished and left out: {'; '.join(told)}"]
 
 
 def _state(run: RunResult, group: GroupResult) -> str:

@@ -24,10 +24,10 @@ STRATEGY = {
 INTENTION = {
     "praise": "sincere praise for what they did",
     "not_at_fault": "hearing that they are not at fault",
-    "venting": "somebody who listens while they let it out",
+    "venting": "somebody who listens while they vent",
     "deep_empathy": "deep empathy, not plain comfort",
     "advice": "advice that truly solves their difficulty",
-    "dialectic": "a look at it from several sides",
+    "dialectic": "a view of it from several sides",
     "growth": "guidance to reflect on themselves and grow",
     "motives": "an analysis of why the others acted so",
 }
@@ -36,7 +36,7 @@ TEST = {
     "escalation": "gets angrier",
     "validation": "presses to be told that they are right",
 }
-"""Adversarial path -> how the user puts the supporter to the test."""
+"""Adversarial path -> how the user tests the supporter."""
 VOICE = {"plain": "plain words", "short": "few words", "careful": "careful words"}
 ENDED = {
     "success": "success: the user feels well",
@@ -53,37 +53,37 @@ FIT = {
 EFFECT: Mapping[str, tuple[str, str]] = {
     "worth": ("this kind of reply suits them", "this kind of reply does not suit them"),
     "pick_up": ("it takes up what they told",) * 2,
-    "confusion": ("it speaks of what they never said",) * 2,
-    "repetition": ("it was said before, or is their own words",) * 2,
+    "confusion": ("it mentions what they never said",) * 2,
+    "repetition": ("it repeats earlier words or the user's own",) * 2,
     "fatigue": ("the same kind of reply again",) * 2,
     "form": ("too short, too long or too much at once",) * 2,
     "hurt": ("it hurts",) * 2,
     "doubt": ("they doubt that it is meant well",) * 2,
     "coldness": ("it lacks warmth",) * 2,
     "puzzled": ("it makes no sense to them",) * 2,
-    "test": ("they put the supporter to the test",) * 2,
+    "test": ("they test the supporter",) * 2,
     "momentum": ("the reply before had helped", "the reply before had not helped"),
-    "mood": ("a good mood lifts itself", "a low mood drags on"),
+    "mood": ("their good mood helps", "their low mood persists"),
     "user": ("this user is easy to reach", "this user is hard to reach"),
-    "rest": ("who they are, and how they were by then",) * 2,
+    "rest": ("who they are, and their state at that time",) * 2,
     "ask": ("it asks",) * 2,
-    "say_back": ("it says back what they told",) * 2,
+    "say_back": ("it repeats what they told",) * 2,
     "feel_with": ("it feels with them",) * 2,
-    "share": ("it tells of itself",) * 2,
+    "share": ("it tells about itself",) * 2,
     "credit": ("it gives them credit",) * 2,
-    "absolve": ("it takes blame off them",) * 2,
+    "absolve": ("it says that they are not to blame",) * 2,
     "advise": ("it advises",) * 2,
     "explain": ("it explains",) * 2,
-    "weigh": ("it weighs several sides",) * 2,
+    "weigh": ("it considers several sides",) * 2,
     "stay": ("it stays with them",) * 2,
     "remark": ("it makes a remark",) * 2,
-    "worn": ("this kind of reply has worn off",) * 2,
+    "worn": ("this kind of reply was used too often",) * 2,
     "taken_up": ("it takes up what they told",) * 2,
     "sorry": ("it says sorry",) * 2,
-    "beside": ("it passes by what they told",) * 2,
+    "beside": ("it ignores what they told",) * 2,
     "too_much": ("it is too much at once",) * 2,
-    "before": ("it was said before",) * 2,
-    "drift": ("their mood comes back by itself", "their mood sinks back by itself"),
+    "before": ("it repeats earlier words",) * 2,
+    "drift": ("their mood recovers by itself", "their mood falls back by itself"),
     "chance": ("chance, or the limit of one move",) * 2,
 }
 """Part of an appraisal -> the words if it helped, and if not. Other parts are named by key."""
@@ -98,13 +98,13 @@ UNIT = {
 
 
 def came_for(conversation: SavedConversation) -> str | None:
-    """Return `somebody who listens while they let it out`, or None if no intention was kept."""
+    """Return `somebody who listens while they vent`, or None if no intention was kept."""
     code = conversation.intention
     return None if code is None else intention(code)
 
 
 def intention(code: str) -> str:
-    """Translate an intention: `venting` -> `somebody who listens while they let it out`."""
+    """Translate an intention: `venting` -> `somebody who listens while they vent`."""
     return INTENTION.get(code, without_underscores(code))
 
 
@@ -125,8 +125,8 @@ def describe_user(conversation: SavedConversation) -> str | None:
 
 
 def test(path: str) -> str:
-    """Translate a path: `gaslighting` -> `puts the supporter to the test: denies what was said`."""
-    return f"puts the supporter to the test: {TEST.get(path, without_underscores(path))}"
+    """Translate a path: `gaslighting` -> `tests the supporter: denies what was said`."""
+    return f"tests the supporter: {TEST.get(path, without_underscores(path))}"
 
 
 def _reach(conversation: SavedConversation) -> str | None:
@@ -142,7 +142,7 @@ def ending(conversation: SavedConversation) -> str:
     """Say how the conversation ended."""
     code = conversation.ended
     if code is None:
-        return "no end was kept"
+        return "end not recorded"
     faults = [t.why.fault for t in conversation.turns if t.why is not None and t.why.fault]
     return ENDED.get(code, without_underscores(code)) + (f" ({faults[-1]})" if faults else "")
 
@@ -180,7 +180,7 @@ def why_emotion_moved(turn: SavedTurn) -> str | None:
         return f"no answer: {without_underscores(of.fault)}"
     parts = [_moved(turn, of), *_effects(of)]
     if of.not_language is not None:
-        parts.append(f"no language to them, by the rule {without_underscores(of.not_language)}")
+        parts.append(f"not language to them, by the rule {without_underscores(of.not_language)}")
     if of.fit is not None:
         parts.append(FIT.get(of.fit, without_underscores(of.fit)))
     if of.reason is not None:

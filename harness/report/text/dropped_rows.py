@@ -28,7 +28,7 @@ def omitted_rows(analysis: Analysis, called: dict[str, str]) -> list[str]:
         lines.append(f"{plural(total, 'row')} left out:")
         lines += [f"  {called[run.run]}: {counts(run)}" for run in damaged]
     if analysis.skipped:
-        lines.append(f"{plural(len(analysis.skipped), 'path')} set aside:")
+        lines.append(f"{plural(len(analysis.skipped), 'path')} skipped:")
         by_reason: dict[str, list[str]] = {}
         for entry in analysis.skipped:
             by_reason.setdefault(entry.reason, []).append(str(entry.path))
@@ -42,9 +42,9 @@ def unknown_seeds(analysis: Analysis) -> list[str]:
     if not unknown:
         return []
     return [
-        f"The seed of {plural(unknown, 'run')} is unknown. Runs of one config may then repeat one "
-        "seed, so their means have no interval and are not compared. If their seeds differ, write "
-        "`seed: NUMBER` in the config.yaml of each."
+        f"The seed of {plural(unknown, 'run')} is unknown. Runs of one config may then have the "
+        "same seed, so their means have no interval and are not compared. If their seeds differ, "
+        "write `seed: NUMBER` in the config.yaml of each."
     ]
 
 
@@ -77,8 +77,8 @@ def ended_by_rule(analysis: Analysis) -> list[str]:
     were = "was" if len(ended) == 1 else "were"
     return [
         f"{len(ended)} of {plural(len(analysis.runs), 'run')} {were} ended by trainer.stop_when, "
-        f"at {where}: final R and H are of the step where a run ended, and a later onset was not "
-        "seen. The rule ends runs by their R, so these are no random part of them."
+        f"at {where}: final R and H are those of the step where a run ended, and a later onset was "
+        "not seen. The rule depends on R, so these runs are not a random subset."
     ]
 
 
@@ -109,7 +109,7 @@ def _rows(analysis: Analysis) -> list[str]:
     sentences = [escape(f"left out of {run.run}: {_reasons(run)}") for run in damaged[:MOST_RUNS]]
     more = len(damaged) - MOST_RUNS
     return sentences + (
-        [f"and rows of {plural(more, 'more run')}: see law.json"] if more > 0 else []
+        [f"rows were also left out of {plural(more, 'more run')}: see law.json"] if more > 0 else []
     )
 
 
@@ -151,7 +151,7 @@ def _without_checksums(analysis: Analysis) -> list[str]:
     count = sum(run.checksums == "none" for run in analysis.runs)
     have = "has" if count == 1 else "have"
     sentence = f"{plural(count, 'run')} {have} no row checksums (written by an older version)"
-    return [f"{sentence}: a number changed since then would go unnoticed"] if count else []
+    return [f"{sentence}: a later change of a number would not be detected"] if count else []
 
 
 def _reasons(run: RunResult) -> str:

@@ -10,24 +10,24 @@ from harness.report.text import alternatives, dropped_rows, wording
 from harness.report.text.wording import number, plural
 
 ONSETS = {
-    "terminal_fall": "where log H bends into a fall it does not recover from",
-    "budget_spent": "where less than a tenth of exp(H) - 1 is left for good",
-    "explosion": "where H begins to rise for good",
+    "terminal_fall": "where log H bends into a fall from which H does not recover",
+    "budget_spent": "where exp(H) - 1 falls below a tenth of its start and stays there",
+    "explosion": "where H begins to rise and does not come back",
 }
 REGIMES = {
     "exploded": "H rose and stayed up",
     "starved": "H kept its level, R gained nothing, and most groups carried no signal",
-    "collapsed": "H fell sharply and for good",
-    "spent": "H wore down until hardly any was left",
+    "collapsed": "H fell sharply and did not recover",
+    "spent": "H fell slowly until hardly any was left",
     "learning": "R ended above its start, with an interval that excludes 0",
     "drifting": "none of the other regimes fits",
 }
 
 POLICIES = {
-    "listens": "it listens",
-    "template": "template, diverse and deaf: H ends above half of its start, and it hears less "
-    "than a tenth of what the attentive reference hears",
-    "deaf": "deaf: it hears less than a tenth of what the attentive reference hears",
+    "listens": "listens",
+    "template": "template (diverse and deaf: H ends above half of its start, but listening is "
+    "below a tenth of the attentive reference's)",
+    "deaf": "deaf (listening is below a tenth of the attentive reference's)",
 }
 
 
@@ -44,30 +44,29 @@ def explain_run(run: RunResult) -> list[str]:
 
 def _rows(run: RunResult) -> str:
     out = f", after leaving out {dropped_rows.counts(run)}" if run.dropped else ""
-    worth = f", worth {run.n_eff:.0f} independent ones" if run.n_eff is not None else ""
+    worth = f", equivalent to {run.n_eff:.0f} independent rows" if run.n_eff is not None else ""
     rows = plural(run.n_valid or 0, "row")
     label = f" ({SAME_BATCH})" if run.same_batch else ""
     columns = f"{rows} with H from {run.entropy!r} and R from {run.reward!r}{label}{out}"
     if run.until is None:
         return f"{columns}{worth}."
-    return f"{columns}. The law is of the {run.n_fitted} before the onset{worth}."
+    return f"{columns}. The law is fitted to the {run.n_fitted} rows before the onset{worth}."
 
 
 def _law(run: RunResult) -> str:
     if run.a is None or run.b is None:
-        return "No law was fitted: exp(H) does not vary, or the points are too few."
+        return "No law was fitted: exp(H) does not vary, or there are too few points."
     identified = "identified" if run.identified and run.identified.a else "not identified"
     fitted = (
-        f"R = -a exp(H) + b through an instrument, the neighbouring time bins, since H is noisy: "
-        f"a = {wording.interval(run.a)}, b = {wording.interval(run.b)}. The intervals allow for "
-        "autocorrelation."
+        f"R = -a exp(H) + b, fitted with neighbouring time bins as an instrument, since H is "
+        f"noisy: a = {wording.interval(run.a)}, b = {wording.interval(run.b)}. The intervals allow "
+        "for autocorrelation."
     )
     if run.verdict == "fails":
         return f"{fitted} a is not identified, since the law fails."
     return (
-        f"{fitted} a is {identified}: that asks for an interval within "
-        f"{identifiability.LARGEST_RELATIVE_A:.0%} of a, and for an H that moves more than its "
-        "noise."
+        f"{fitted} a is {identified} (criteria: an interval within "
+        f"{identifiability.LARGEST_RELATIVE_A:.0%} of a, and an H that moves more than its noise)."
     )
 
 
@@ -79,11 +78,11 @@ def _ceiling(run: RunResult) -> str:
     if run.verdict == "fails":
         return f"{found}: not identified, since the law fails."
     asked = f"within {number(identifiability.LARGEST_CEILING)} of the reward's standard deviation"
-    return f"{found}: {identified}, which asks for an interval {asked}, and for a known form."
+    return f"{found}: {identified} (criteria: an interval {asked}, and a known form)."
 
 
 def _over_forms(run: RunResult) -> str:
-    """Return the ceiling averaged over the curves in H that AICc cannot tell apart."""
+    """Return the ceiling averaged over the curves in H that AICc cannot distinguish."""
     found = run.ceiling_over_forms
     if found is None:
         return ""
@@ -94,13 +93,16 @@ def _over_forms(run: RunResult) -> str:
     )
     bound = ", at the bound of the reward's range" if found.at_bound else ""
     below = f"H = 0 lies {number(found.beyond_nats)} nats below the lowest H seen"
-    return f"Over the curves that AICc cannot tell apart ({curves}) it is {value}{bound}; {below}."
+    return (
+        f"Averaged over the curves that AICc cannot distinguish ({curves}), the ceiling is "
+        f"{value}{bound}. {below}."
+    )
 
 
 def _least_squares(run: RunResult) -> str:
     if not run.ols:
         return ""
-    share = f"; the ratio of the two a is {run.reliability:.2f}" if run.reliability else ""
+    share = f"; this a divided by the a above is {run.reliability:.2f}" if run.reliability else ""
     share += expected_reliability(run) if run.reliability else ""
     return (
         f"Plain least squares gives a = {number(run.ols.a)}, b = {number(run.ols.b)} "
@@ -110,9 +112,9 @@ def _least_squares(run: RunResult) -> str:
 
 def _onset(run: RunResult) -> str:
     if run.onset is None and run.regime is None:
-        return "No onset was found, which says nothing: the rows are too few to look for one."
+        return "The onset is unknown: there are too few rows to look for one."
     if run.onset is None:
-        return "No onset: H neither fell for good nor spent its budget nor exploded."
+        return "No onset: H did not collapse, was not spent and did not explode."
     where = ONSETS.get(run.onset.kind, "")
     return f"Onset: {wording.onset_words(run.onset)}, {where}."
 
@@ -125,21 +127,21 @@ def _regime(run: RunResult) -> str:
 
 
 def _policy(run: RunResult) -> str:
-    """Return what the policy hears at the end, and its verdict; empty if that was not measured."""
+    """Return the policy's verdict, listening and rewards at the end; empty if not measured."""
     end = (run.yardsticks or {}).get(OWN)
     if end is None or end.listening is None:
         return ""
     heard = end.anchors.attentive_listening
-    beside = f", of the attentive reference {number(heard)}" if heard is not None else ""
+    beside = f" (attentive reference: {number(heard)})" if heard is not None else ""
     word = POLICIES.get(run.policy_verdict or "", "unknown, since the level's card has no anchors")
     parts = [
-        f"its reward is {number(end.reward)}" if end.reward is not None else "",
-        f"hearing another user {number(end.deaf_reward)}" if end.deaf_reward is not None else "",
-        f"of the best deaf schedule {number(end.anchors.deaf.value)}" if end.anchors.deaf else "",
-        f"share of what listening is worth {number(end.share)}" if end.share is not None else "",
+        f"reward {number(end.reward)}" if end.reward is not None else "",
+        f"deaf reward {number(end.deaf_reward)}" if end.deaf_reward is not None else "",
+        f"best deaf schedule {number(end.anchors.deaf.value)}" if end.anchors.deaf else "",
+        f"listening share {number(end.share)}" if end.share is not None else "",
     ]
     rewards = ", ".join(part for part in parts if part)
-    return f"Policy: {word}. It hears {number(end.listening)} nats{beside}; {rewards}."
+    return f"Policy: {word}. Listening {number(end.listening)} nats{beside}; {rewards}."
 
 
 def _verdict(run: RunResult) -> list[str]:
@@ -148,7 +150,7 @@ def _verdict(run: RunResult) -> list[str]:
     )
     if not run.reasons:
         skill = run.out_of_time_skill
-        predicts = f", and its first part predicts the rest (skill {skill:.2f})" if skill else ""
+        predicts = f", and the first part predicts the rest (skill {skill:.2f})" if skill else ""
         return [f"Verdict: {word}, since the interval of a lies above 0{predicts}."]
     because = "; ".join(
         f"{wording.without_underscores(reason)}: {REASONS.get(reason, '')}"
@@ -163,7 +165,7 @@ def _before_onset(run: RunResult) -> str:
     if law is None or law.a is None or law.ceiling is None:
         return ""
     a, ceiling = (wording.interval(number) for number in (law.a, law.ceiling))
-    return f": the numbers above are of the rows before it (whole run: a = {a}, ceiling {ceiling})"
+    return f": the numbers above are of those rows (whole run: a = {a}, ceiling {ceiling})"
 
 
 def _measured_skill(run: RunResult) -> str:
@@ -171,7 +173,7 @@ def _measured_skill(run: RunResult) -> str:
     skill = run.out_of_time_skill
     if "not_validated_out_of_time" not in (run.reasons or ()) or skill is None:
         return ""
-    return f" (skill {skill:.2f}, where 0 is the last value's; the better of two splits)"
+    return f" (skill {skill:.2f}; the last value has skill 0; better of two splits)"
 
 
 SAME_BATCH = "same batch, expected to fit"
@@ -195,7 +197,7 @@ def other_laws(run: RunResult) -> str:
 
 
 def stages(run: RunResult) -> str:
-    """Return `By stages of its users: steps 1 to 100 (easy 1.00): a = 0.30 [0.28, 0.32], ...`."""
+    """Return `Training reward by stage of the users: steps 1 to 100 (easy 1.00): a = ...`."""
     if not run.stages:
         return ""
     parts = []
@@ -209,9 +211,11 @@ def stages(run: RunResult) -> str:
         verdict = wording.VERDICT_WORDS.get(stage.verdict, stage.verdict)
         a, ceiling = _bounded(stage.a), _bounded(stage.ceiling)
         parts.append(f"{of}: a = {a}, ceiling {ceiling}, {verdict}")
-    alike = {"common": "They may share one a", "separate": "Their a differ"}.get(run.stages_a or "")
+    alike = {"common": "The stages may share one a", "separate": "The stages differ in a"}.get(
+        run.stages_a or ""
+    )
     p = f" {alike} (p = {run.stages_a_p:.2g})." if alike and run.stages_a_p is not None else ""
-    return f"The training reward by stages of its users: {'; '.join(parts)}.{p}"
+    return f"Training reward by stage of the users: {'; '.join(parts)}.{p}"
 
 
 def null_control(run: RunResult) -> str:
@@ -220,10 +224,12 @@ def null_control(run: RunResult) -> str:
         return ""
     numbers = {"fall": run.net_of_null.fall, "gain": run.net_of_null.gain}
     net = ", ".join(f"{what} {wording.interval(value)}" for what, value in numbers.items() if value)
-    beyond = f"; net of it: {net}" if net else ""
+    beyond = f"; net of the null control: {net}" if net else ""
     if run.null_share is None:
-        return f"H fell by no more than its noise, so a null control explains no share{beyond}."
-    driven = ", more than half: noise driven" if run.noise_driven else ""
+        return (
+            f"H fell by no more than its noise, so the null control's share is undefined{beyond}."
+        )
+    driven = " (more than half: noise driven)" if run.noise_driven else ""
     share = wording.interval(run.null_share)
     return f"The null control explains {share} of the fall of H{driven}{beyond}."
 
@@ -233,7 +239,7 @@ def at_onset(run: RunResult) -> str:
     if run.onset is None or run.at_onset is None:
         return ""
     left = run.at_onset.reward_left
-    parts = [f"reward left {_bounded(left)}"] if left else []
+    parts = [f"remaining reward {_bounded(left)}"] if left else []
     columns = {name: run.at_onset.columns.get(name) for name in AT_ONSET}
     parts += [f"{AT_ONSET[name]} {number(v)}" for name, v in columns.items() if v is not None]
     probe = f" On entropy/probe: {wording.onset_words(run.onset_probe)}." if run.onset_probe else ""
@@ -249,7 +255,11 @@ def silent_share(run: RunResult) -> str:
 def expected_reliability(run: RunResult) -> str:
     """Return the ratio of the two a that the logged standard errors of H predict."""
     expected = run.reliability_from_se
-    return f" ({expected:.2f} by the standard errors of H)" if expected is not None else ""
+    return (
+        f" ({expected:.2f} is expected from the standard errors of H)"
+        if expected is not None
+        else ""
+    )
 
 
 def _bounded(estimate: BoundedEstimate | Interval | None) -> str:

@@ -11,13 +11,15 @@ from harness.report.text import wording
 
 
 def statement(link: Link) -> str:
-    """Return the link's statement: `gain of reward of hard is less than that of medium`."""
+    """Return the link's statement: `gain of reward is less in hard than in medium`."""
     net = ", net of the null controls" if link.net_of_null else ""
+    quantity, direction = _quantity(link), link.direction
     if link.crossed is not None:
-        than = f"between levels of {link.arm} is {link.direction} than between those of"
-        return f"variance of {_quantity(link)} {than} {link.against}{net}"
-    than = f"that of {link.against}" if link.against else "0"
-    return f"{_quantity(link)} of {link.arm} is {link.direction} than {than}{net}"
+        between = f"between levels of {link.arm} than between levels of {link.against}"
+        return f"variance of {quantity} is {direction} {between}{net}"
+    if link.against is None:
+        return f"{quantity} in {link.arm} is {direction} than 0{net}"
+    return f"{quantity} is {direction} in {link.arm} than in {link.against}{net}"
 
 
 def measured_quantity(link: Link) -> str:
@@ -36,8 +38,8 @@ def compared_arms(link: Link) -> str:
 def statement_with_margin(link: Link) -> str:
     """Return the statement with its margin and its condition."""
     condition = f", if {link.given!r} holds" if link.given else ""
-    of_sd = f", a standard deviation of {link.least_gain:.3g}" if link.crossed else ""
-    return f"{statement(link)}; {link.margin:g} matters{of_sd}{condition}"
+    of_sd = f" (a standard deviation of {link.least_gain:.3g})" if link.crossed else ""
+    return f"{statement(link)}; margin {link.margin:g}{of_sd}{condition}"
 
 
 def layout(table: FactorialTable) -> Sequence[str]:
@@ -55,4 +57,4 @@ def _quantity(link: Link) -> str:
     """Return the quantity in words and, if it is on a reward, the evaluation."""
     quantity = quantities.of_link(link)
     words = f"{quantity.words}{f' on {link.evaluation}' if quantity.on_reward else ''}"
-    return f"{words}, distance from the arm's median" if link.spread else words
+    return f"{words} (distance from the arm's median)" if link.spread else words

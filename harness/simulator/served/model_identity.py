@@ -46,9 +46,9 @@ class ModelIdentity:
         """
         if model is not None and self._model not in (None, model):
             raise EndpointError(
-                f"simulator.base_url: {self._url} must answer as one model for a whole run, at "
-                f"first as {self._model!r}, got {model!r}; put the first back and continue with "
-                "`harness resume`, or begin another run"
+                f"simulator.base_url: {self._url} must serve one model during a whole run, at "
+                f"first {self._model!r}, got {model!r}; serve the first again and continue with "
+                "`harness resume`, or start another run"
             )
         if self._model != model is not None:
             self._model, self._unwritten = model, True

@@ -85,7 +85,7 @@ class CritiqueGrpo(Algorithm):
         if self.critique == "reason" and simulator != "scripted":
             raise ConfigError(
                 "algorithm.options.critique must not be reason with simulator.kind="
-                f"{simulator}, whose account has no parts that a strategy is blamed by, got reason"
+                f"{simulator}, whose appraisals have no parts for a strategy, got reason"
             )
 
 

@@ -72,8 +72,8 @@ class ExpertIteration(Algorithm):
         # a group shares its opening, so rewards of these modes differ by at most 1 within it
         if config.reward.mode in SHARED and self.margin > most + TINY:
             raise ConfigError(
-                "algorithm.options.margin must be 1 - 1/algorithm.group_size at most, here "
-                f"{most:.3g}, since no conversation leads its group's mean by more, got "
+                "algorithm.options.margin must be at most 1 - 1/algorithm.group_size, here "
+                f"{most:.3g}, since no conversation exceeds its group's mean by more, got "
                 f"{self.margin:g}"
             )
 
@@ -88,23 +88,23 @@ class ExpertIteration(Algorithm):
         if config.trainer.steps % self.round_steps:
             raise ConfigError(
                 "trainer.steps must be a multiple of algorithm.options.round_steps "
-                f"({self.round_steps}) {among}, since a round that is cut short moves nothing, got "
+                f"({self.round_steps}) {among}, since an incomplete round has no update, got "
                 f"{config.trainer.steps}"
             )
         if config.trainer.updates_per_batch != 1:
             raise ConfigError(
-                f"trainer.updates_per_batch must be 1 {among}, where algorithm.options.fit_passes "
-                f"says how often all that was kept is gone through, got "
+                f"trainer.updates_per_batch must be 1 {among}; set algorithm.options.fit_passes, "
+                f"the number of passes over the kept conversations, got "
                 f"{config.trainer.updates_per_batch}"
             )
         if config.remedy.methods:
             raise ConfigError(
-                f"remedy must be none {among}, since remedies act on what the policy itself has "
-                f"just said, got {config.remedy.name}"
+                f"remedy must be none {among}, since remedies need conversations sampled from the "
+                f"current policy, got {config.remedy.name}"
             )
         if config.eval.adapts_to is not None:
             raise ConfigError(
-                f"eval.adapts_to must be null {among}, whose step is not an update, got "
+                f"eval.adapts_to must be null {among}, whose steps are not updates, got "
                 f"{config.eval.adapts_to}"
             )
         if config.trainer.stop_when is not None:

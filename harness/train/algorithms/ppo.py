@@ -83,19 +83,19 @@ class Ppo(Algorithm):
         super().check(config)
         if self.has_token_values() and config.policy.kind == "tabular":
             raise ConfigError(
-                "algorithm.options.value_per must be reply with policy.kind=tabular, whose replies "
-                "are drawn whole, got token"
+                "algorithm.options.value_per must be reply with policy.kind=tabular, which samples "
+                "whole replies, got token"
             )
         if self.value_coef and config.policy.kind == "tabular":
             raise ConfigError(
                 "algorithm.options.value_coef must be 0 with policy.kind=tabular, which has no "
                 f"trunk to share with a critic, got {self.value_coef:g}"
             )
-        refuse_rewards_by_turn(config, "whose critic stands for the mean of a turn", ("ctc",))
+        refuse_rewards_by_turn(config, "whose critic replaces the mean of a turn", ("ctc",))
         if config.reward.return_mix:
             raise ConfigError(
                 f"reward.return_mix must be 0 with algorithm.kind={config.algorithm.kind}, whose "
-                f"advantages answer for later turns by themselves, got {config.reward.return_mix:g}"
+                f"advantages include later turns already, got {config.reward.return_mix:g}"
             )
 
     def critic(self) -> Critic | None:

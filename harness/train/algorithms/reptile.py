@@ -50,9 +50,8 @@ class Reptile(Grpo):
         kind = f"with algorithm.kind={config.algorithm.kind}"
         if config.policy.kind != "tabular":
             raise ConfigError(
-                f"policy.kind must be tabular {kind}, since a language model's slow weights would "
-                "have to be kept and moved beside those that its optimiser steps, which is not "
-                f"built, got {config.policy.kind}"
+                f"policy.kind must be tabular {kind}, since slow weights of a language model are "
+                f"not implemented, got {config.policy.kind}"
             )
         if len(config.difficulty.temperaments) < 2:
             raise ConfigError(
@@ -61,13 +60,13 @@ class Reptile(Grpo):
             )
         if config.curriculum.kind == "reverse":
             raise ConfigError(
-                f"curriculum.kind must not be reverse {kind}, whose users are of one temperament "
-                "at a time, and those of its starts are not, got reverse"
+                f"curriculum.kind must not be reverse {kind}, which needs users of one temperament "
+                "at a time, got reverse"
             )
         if config.trainer.steps % self.inner_steps:
             raise ConfigError(
                 "trainer.steps must be a multiple of algorithm.options.inner_steps "
-                f"({self.inner_steps}) {kind}, since a task that is cut short moves nothing, got "
+                f"({self.inner_steps}) {kind}, since an incomplete task has no update, got "
                 f"{config.trainer.steps}"
             )
 

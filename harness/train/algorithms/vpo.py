@@ -77,9 +77,8 @@ class Vpo(Algorithm):
         kind, size = f"with algorithm.kind={config.algorithm.kind}", config.algorithm.group_size
         if config.policy.kind != "tabular":
             raise ConfigError(
-                f"policy.kind must be tabular {kind}, whose policy knows its slot, which a "
-                "language model would have to be told in words and is not, got "
-                f"{config.policy.kind}"
+                f"policy.kind must be tabular {kind}, since a language model is not told its slot, "
+                f"got {config.policy.kind}"
             )
         if size % self.slots or size < 2 * self.slots:
             raise ConfigError(

@@ -45,13 +45,13 @@ def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> Non
     except Exception as error:
         why = shorten_middle(" ".join(str(error).split()), 200)
         raise ConfigError(
-            f"policy.model: {_name(policy)} must be a model whose keys and values can be kept from "
+            f"policy.model: {_name(policy)} must be a model whose key-value cache can be kept from "
             f"turn to turn (policy.attention={policy.attention}), got {type(error).__name__}: {why}"
         ) from error
     if not apart <= MOST_APART.get(model.dtype, MOST_APART[torch.bfloat16]):
         raise ConfigError(
-            f"policy.model: {_name(policy)} must say what its hidden states and head alone give "
-            f"(policy.attention={policy.attention}), and its own logits differ from that by "
+            f"policy.model: {_name(policy)} must have logits that equal its head applied to its "
+            f"hidden states (policy.attention={policy.attention}), but they differ by "
             f"{apart:.2g} of their spread, as with models that scale or cap them: H would be wrong"
         )
 
@@ -93,7 +93,7 @@ def _check_window(policy: PolicyConfig, model: Any, most_tokens: int) -> None:
         window, kinds = shape.window_size, ["sliding_attention"]
     if window and "sliding_attention" in kinds and window < most_tokens:
         raise ConfigError(
-            f"policy.model: {_name(policy)} attends to its last {window} tokens alone, and a "
+            f"policy.model: {_name(policy)} attends only to its last {window} tokens, and a "
             f"conversation must fit into them, got up to {most_tokens}: {IN_SHORTER}"
         )
 
@@ -108,7 +108,7 @@ def _check_positions(policy: PolicyConfig, model: Any, most_tokens: int) -> None
     if turned.get("rope_type") in ROPE_BY_LENGTH:
         first = "original_max_position_embeddings"
         most = turned.get(first) or getattr(shape, first, None) or most
-        what = "reads texts of more than {} tokens by other positions"
+        what = "uses other positions for texts of more than {} tokens"
     if most and most < most_tokens:
         raise ConfigError(
             f"policy.model: {_name(policy)} {what.format(most)}, and a conversation must fit into "

@@ -95,8 +95,8 @@ class TurnGroup:
         if len({one.drawn for one in said}) > 1:
             self._broken = True  # all ranks of the group see it
             raise ValueError(
-                "trainer.engine_tensor_parallel: ranks of a group must draw the same tokens, got "
-                "others; choose trainer.engine_tensor_parallel=1"
+                "trainer.engine_tensor_parallel: ranks of a group must sample the same tokens, got "
+                "different ones; choose trainer.engine_tensor_parallel=1"
             )
         turns = self._drawn_for([one.request for one in said])
         for turn in (turn for some in turns for turn in some):

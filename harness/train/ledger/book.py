@@ -100,7 +100,7 @@ def load(folder: Path | None) -> Ledger:
             opening = LedgerStart(file["by_prefix"], ObservationBatch(seen, file["group"]))
         return Ledger(opening, EntropyIncrement(*made))
     except plain_file.ARCHIVE_ERRORS as error:
-        raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
+        raise DataError(f"{folder / FILE}: must hold a ledger, but does not: {error}") from error
 
 
 def _entropy(

@@ -172,7 +172,7 @@ def load(folder: Path | None) -> LanguageLedger:
             opening = LanguageLedgerStart(int(file["step"]), ProbeTokens(ids, own), entropies, pace)
         return LanguageLedger(opening, first, rescaled)
     except plain_file.ARCHIVE_ERRORS as error:
-        raise DataError(f"{folder / FILE}: must hold a ledger, and does not: {error}") from error
+        raise DataError(f"{folder / FILE}: must hold a ledger, but does not: {error}") from error
 
 
 def _between(

@@ -10,8 +10,8 @@ from harness.utils import safe_text
 OUT_OF_MEMORY = re.compile(r"OutOfMemoryError|out of memory|can't allocate memory")
 NO_GPU = re.compile(r"\bCUDA\b|NVIDIA driver")
 LESS_MEMORY = (
-    "lower trainer.conversations or policy.max_turn_tokens; a Hugging Face policy learns in less "
-    "with policy.gradient_checkpointing=true or policy.lora_rank=32"
+    "lower trainer.conversations or policy.max_turn_tokens; a Hugging Face policy needs less "
+    "memory with policy.gradient_checkpointing=true or policy.lora_rank=32"
 )
 """The first two keys are for rollouts; an update has already tried one conversation at once."""
 LESS_AT_ONCE = "lower trainer.tokens_at_once, which trainer.shard=full cannot do by itself"

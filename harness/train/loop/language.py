@@ -256,7 +256,7 @@ class LanguageRun:
         self._session.note("out_of_memory", step=step, tokens_at_once=tokens, rank=number)
         where = f" on rank {number} of {ranks}" if ranks > 1 else ""
         safe_text.say(
-            f"step {step}: out of memory{where}; goes on with at most {tokens} tokens at once "
+            f"step {step}: out of memory{where}; continuing with at most {tokens} tokens at once "
             f"(trainer.tokens_at_once={tokens})"
         )
 

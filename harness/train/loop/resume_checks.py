@@ -47,11 +47,11 @@ def report(
         safe_text.say(f"{problem}; continuing from step {start}")
     if moved_aside:
         note("row_damaged", problem=moved_aside)
-        aside = "it and what follows went to metrics.superseded.jsonl and is computed again"
+        aside = "it and later rows were moved to metrics.superseded.jsonl and are computed again"
         safe_text.say(f"{moved_aside}; {aside}")
     if checkpoint is not None and checkpoint.identity is None:
         note("checkpoint_without_identity", step=start)
-        rule = "does not say which run it is of, as an older version saved it; taken on trust"
+        rule = "has no run identity (saved by an older version), so it cannot be checked"
         safe_text.say(f"{checkpoint.path}: {rule}")
     if unlike:
         note("versions_changed", problem=unlike)
@@ -72,9 +72,9 @@ def refuse_another_reader(run: RunFolder, config: RunConfig, status: RunStatus) 
     for level in (records.from_json(status.validity) or {}).values():
         if level.reader != name:
             raise DataError(
-                f"{run.status}: a run must go on with the reader that it was planned with, "
-                f"{level.reader}; got {name}; put the files of simulator.reader_model and "
-                "simulator.reader_head back, or make another run"
+                f"{run.status}: a run must continue with the reader that it was planned with, "
+                f"{level.reader}; got {name}; restore the files of simulator.reader_model and "
+                "simulator.reader_head, or start another run"
             )
 
 
@@ -90,8 +90,8 @@ def refuse_lost_algorithm_files(run: RunFolder, config: RunConfig) -> None:
             if manifest.lacks_only(path, file):
                 raise ConfigError(
                     f"{path / file}: a checkpoint of algorithm.kind={config.algorithm.kind} must "
-                    f"hold the run's {content}, got no such file; put it back, or move {path.name} "
-                    "away to go on from what came before"
+                    f"hold the run's {content}, got no such file; restore it, or move {path.name} "
+                    "away to continue from an earlier checkpoint"
                 )
         if (path / manifest.NAME).is_file():
             return
@@ -154,8 +154,8 @@ class Provenance:
             return None
         maker = f"row {last_step} was written with" if last_step else "it was planned with"
         return (
-            f"{self.run.path}: {maker} other versions than these ({', '.join(unlike)}): the same "
-            "rows as theirs are not promised; those that are computed again are compared"
+            f"{self.run.path}: {maker} other versions ({', '.join(unlike)}), which may compute "
+            "different rows; rows that are computed again are compared"
         )
 
     def explain(self, step: int, error: DivergedError, start: int) -> DivergedError:
@@ -164,9 +164,9 @@ class Provenance:
         if not unlike:
             return error
         return DivergedError(
-            f"{error}; it was written with other versions than these ({', '.join(unlike)}): resume "
-            f"with those, or move the rows after row {start} out of {self.run.metrics.name} to go "
-            "on with these"
+            f"{error}; it was written with other versions ({', '.join(unlike)}): resume with "
+            f"those, or move the rows after row {start} out of {self.run.metrics.name} to continue "
+            "with the present ones"
         )
 
     def with_start_model(self, loaded: str | None, checkpoint: Checkpoint | None) -> Provenance:
@@ -181,9 +181,9 @@ class Provenance:
             if had is not None and had != loaded:
                 got, wanted = provenance.shorten(loaded), provenance.shorten(had)
                 raise DataError(
-                    f"{where}: a run must go on from the start model that it began with, {wanted}, "
-                    f"since the frozen copy of it judges replies; got {got}; put its files and "
-                    "libraries back, or make another run with `harness train --dir`"
+                    f"{where}: a run must continue with its start model, {wanted}, since the "
+                    f"frozen copy of it judges replies; got {got}; restore its files and "
+                    "libraries, or start another run with `harness train --dir`"
                 )
         return replace(self, own=replace(self.own, start_model=loaded))
 

@@ -65,15 +65,15 @@ class SignalWatch:
         if (row["text/flagged"] or 0.0) > MOST_FLAGGED:
             share, rule = row["text/flagged"] or 0.0, max(LANGUAGE_RULES, key=partial(_share, row))
             why = (
-                f"{share:.0%} of the replies are no language to the users, most by the rule {rule} "
-                "(text/flagged), so that hardly anything is learnt"
+                f"users do not recognise {share:.0%} of the replies as language, mostly by the "
+                f"rule {rule} (text/flagged), so hardly anything is learnt"
             )
         elif self._silent_steps >= self._most_silent:
             cause = "within each group all rewards are equal (frac_reward_zero_std)"
             if row["frac_reward_zero_std"] != 1:
                 kind = self._session.config.algorithm.kind
                 cause = f"rewards differ too little for algorithm.kind={kind}"
-            why = f"no advantage in {self._most_silent} steps: {cause}, so that nothing is learnt"
+            why = f"no advantage in {self._most_silent} steps: {cause}, so nothing is learnt"
         elif not self._silent_steps:
             self._told = False
         if why is None or self._told:
@@ -87,8 +87,8 @@ class SignalWatch:
             safe_text.say(f"step {step}: {why}")
             return None
         return (
-            f"{why}; `harness resume {self._session.run.path}` goes on all the same, and with "
-            "trainer.stop_unheard=false no run stops for this"
+            f"{why}; `harness resume {self._session.run.path}` continues anyway; with "
+            "trainer.stop_unheard=false runs do not stop for this"
         )
 
 
@@ -124,7 +124,7 @@ class RemedyWatch:
             self._session.note("remedy_inactive", step=step, steps=IDLE_STEPS)
             safe_text.say(
                 f"step {step}: remedy={name} has acted on no token in {IDLE_STEPS} steps: so far "
-                "this run is one without it (remedy/acted, docs/remedies.md)"
+                "the run is the same as without it (remedy/acted, docs/remedies.md)"
             )
 
 
@@ -170,7 +170,7 @@ class GapWatch:
                     f"{engine_choice.engine_of(self._session.config)} and of the trainer must "
                     f"agree within {limit:g} nats a token, differed by {gap_nats:.3f} and by more "
                     f"than {limit:g} for {most} steps; a run with trainer.engine=transformers has "
-                    f"no such gap, `harness resume` goes on with this one"
+                    f"no such gap, `harness resume` continues this one"
                 )
 
     def _warn(self, step: int, gap_nats: float) -> None:

@@ -63,7 +63,7 @@ class StopRule:
         """Return the error that ends the run in folder `where` after `step`."""
         return EarlyEnd(
             f"{where}: step {step} of {self._steps}: ended by trainer.stop_when={self.name}: "
-            f"{reason}; `harness resume {where}` goes on without the rule"
+            f"{reason}; `harness resume {where}` continues without the rule"
         )
 
     def record(self, step: int) -> dict[str, Any]:

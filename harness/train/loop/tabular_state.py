@@ -132,7 +132,7 @@ def read_table(path: Path, shape: tuple[int, ...], older: tuple[int, ...] = ()) 
     try:
         table: FloatArray = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"{path}: must hold logits as an array, and does not: {error}") from error
+        raise DataError(f"{path}: must hold logits as an array, but does not: {error}") from error
     if table.shape == older:
         table = table.reshape(shape)
     if table.shape != shape or table.dtype != np.float64:

@@ -215,7 +215,7 @@ def check(needed: Sequence[Phase], free_bytes: int) -> str | None:
     )
     if largest.total > MOST_OVER * free_bytes:
         raise DeviceError(said)
-    return f"{said}; it is tried all the same, since this is within {MOST_OVER:g} times of it"
+    return f"{said}; trying anyway, since the need is within {MOST_OVER:g} times of that"
 
 
 def summary(needed: Sequence[Phase]) -> str:

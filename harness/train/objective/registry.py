@@ -150,19 +150,21 @@ def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunC
             rule = f"must go with an algorithm that compares single rewards, since it {what} groups"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule} by their spread, got {kind}")
         if remedy.needs_negative and not algorithm.has_negative:
-            rule = "must go with an algorithm whose advantages can be negative, since it sets those"
-            raise ConfigError(f"remedy.methods.{remedy.name()} {rule} apart, got {kind}")
+            rule = (
+                "must go with an algorithm whose advantages can be negative, since it treats them"
+            )
+            raise ConfigError(f"remedy.methods.{remedy.name()} {rule} separately, got {kind}")
         if isinstance(remedy, Ratio) and not algorithm.has_ratio:
             rule = "must go with an algorithm that has a ratio, since it shapes it"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
         if isinstance(remedy, Weight | Ratio | Shift | Sharpening) and algorithm.by_conversation:
-            rule = "must go with a ratio of tokens, since it weighs or shapes single ones"
+            rule = "must go with a ratio of tokens, since it weights or shapes single tokens"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
     engine = engine_choice.engine_of(config) if config.policy.kind != "tabular" else "none"
     if algorithm.by_conversation and engine not in ("none", "transformers"):
         rule = "must be transformers with a ratio of whole conversations, since the loss of tokens"
         raise ConfigError(
-            f"trainer.engine {rule} of other engines is weighed one by one ({kind}), got {engine}"
+            f"trainer.engine {rule} of other engines weights them separately ({kind}), got {engine}"
         )
 
 

@@ -97,7 +97,7 @@ def test_levels_without_an_h_in_common_have_no_a_to_compare(tmp_path: Path) -> N
     levels(tmp_path, {"easy": law_with(0.3, 1.1, 0.7, 2.0), "hard": law_with(0.3, 1.1)})
     a = contrast(analyse([tmp_path]), "a")
     assert (a.decision, a.difference, a.p_holm) == ("not_comparable", None, None)
-    assert a.why == "no H in common: there is no stretch of it that every run passes through"
+    assert a.why == "no H in common: there is no range of H that every run passes through"
 
 
 def test_on_each_levels_own_reward_ceilings_are_on_different_scales(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_one_seed_decides_nothing_and_says_why(tmp_path: Path) -> None:
     for quantity in ("a", "ceiling", "onset", "gain"):
         one = contrast(found, quantity)
         assert (one.decision, one.difference, one.p_holm) == ("undecided", None, None)
-        assert one.why == "a seed is the replicate, steps are not, and difficulty=hard has one"
+        assert one.why == "difficulty=hard has one seed: seeds are the replicates, not steps"
         assert present(one.seeds_needed) >= 3
     assert "needs at least" in contrasts.decision(contrast(found, "a"))
 

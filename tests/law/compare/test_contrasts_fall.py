@@ -37,7 +37,7 @@ def test_a_deeper_fall_of_h_differs_where_the_frozen_prefixes_show_it_too(tmp_pa
         truth = 0.45 * (0.967 - 0.023)  # of exp(-4 u), first 2% and last 10%
         assert fall.difference == pytest.approx(truth, abs=0.03)
     assert found[probed].why is None
-    assert found[elsewhere].why == "perhaps contexts: not found on entropy/probe"
+    assert found[elsewhere].why == "perhaps due to different contexts: not found on entropy/probe"
 
 
 @pytest.mark.parametrize("every", [1, 10, 18])

@@ -159,7 +159,7 @@ def test_a_compared_on_too_few_evaluations_asks_for_more_of_them(
     a = next(c for g in found.groups for c in g.contrasts if c.quantity == "a")
     assert a.decision == "not_comparable"
     assert advice.what_would_decide(found)[-1] == (
-        "Evaluated more often, a may be comparable on eval/medium/reward: "
+        "With more frequent evaluations a may be comparable on eval/medium/reward: "
         f"add trainer.eval_every={advised}."
     )
 

@@ -42,7 +42,7 @@ def test_where_no_run_collapses_the_onset_is_open(tmp_path: Path) -> None:
     levels(tmp_path, {"easy": keeping, "hard": keeping})
     onset = contrast(analyse([tmp_path]), "onset")
     assert onset.decision == "undecided"
-    assert onset.why == "no run of either collapses in the part that all have done"
+    assert onset.why == "no run collapses within the steps that all runs have done"
 
 
 def test_a_run_that_was_stopped_early_tells_only_of_its_own_part(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_run_that_was_stopped_early_tells_only_of_its_own_part(tmp_path: Path)
     (short / "metrics.jsonl").write_text("".join(lines[:60]))
     onset = contrast(analyse([tmp_path]), "onset")
     assert onset.decision == "undecided"
-    assert onset.why == "no run of either collapses in the part that all have done"
+    assert onset.why == "no run collapses within the steps that all runs have done"
 
 
 @pytest.mark.parametrize("collapses_on_probe", [False, True])
@@ -74,4 +74,4 @@ def test_a_collapse_only_on_the_states_visited_is_perhaps_of_contexts(
     assert (onset.why is None) == collapses_on_probe
     if not collapses_on_probe:
         said = contrasts.decision(onset)
-        assert said == "differs: perhaps contexts: not found on entropy/probe"
+        assert said == "differs: perhaps due to different contexts: not found on entropy/probe"

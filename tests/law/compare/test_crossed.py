@@ -155,10 +155,7 @@ def test_a_seed_that_one_arm_lacks_is_left_out_and_of_three_each_is_needed() -> 
     for arm, seed in ((0, 3), (1, 4)):
         del numbers[arm][seed]
     (found,) = links.judge_links([seen(numbers)], ["more"])
-    why = (
-        "a seed is the replicate, and only 2 of them gave every arm of the table a number, where 3 "
-        "are needed"
-    )
+    why = "too few seeds: 2 have a number for every arm of the table, and at least 3 are needed"
     assert (found.verdict, found.judged, found.why) == ("undecided", None, why)
 
 
@@ -188,5 +185,5 @@ def test_arms_that_gained_nothing_leave_open_what_is_alike() -> None:
     observed = seen(drawn(truth(0.01, 0.01), 10, rng))
     idle = {arm: [0.01 * float(g) for g in rng.normal(size=10)] for arm in MORE.named_arms}
     (found,) = links.judge_links([LinkObservations(**{**vars(observed), "gains": idle})], ["more"])
-    why = "nothing was learnt: no arm gains 0.05, with an interval above 0"
+    why = "nothing was learnt: no arm gains 0.05 or more with an interval above 0"
     assert (found.verdict, found.why) == ("undecided", why)

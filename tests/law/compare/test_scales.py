@@ -38,7 +38,7 @@ def test_too_few_evaluations_in_common_are_counted_and_the_setting_is_named(tmp_
     found = of_levels(tmp_path, every=10)
     assert found.decision == "not_comparable"
     assert found.why == (
-        f"{APART}; {COMMON} is one scale and has 11 of the 16 points it takes: "
+        f"{APART}; {COMMON} is a common scale, but has 11 of 16 points needed: "
         "add trainer.eval_every=6"
     )
 

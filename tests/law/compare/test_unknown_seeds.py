@@ -54,8 +54,8 @@ def test_they_decide_nothing_and_the_contrast_says_why(unknown: Analysis) -> Non
     found = compared.contrast(unknown, "gain")
     assert found.decision == "undecided"
     assert found.why == (
-        "the seed of 3 of 3 runs of difficulty=medium is unknown: they may be repeats, and those "
-        "are no replicates"
+        "the seed of 3 of 3 runs of difficulty=medium is unknown, so the runs may be repeats of "
+        "one seed"
     )
     assert found.seeds == (1, 1)
     assert found.p_holm is None
@@ -64,7 +64,7 @@ def test_they_decide_nothing_and_the_contrast_says_why(unknown: Analysis) -> Non
 def test_a_reader_is_told_and_told_what_to_do(unknown: Analysis) -> None:
     (said,) = dropped_rows.unknown_seeds(unknown)
     assert said == (
-        "The seed of 6 runs is unknown. Runs of one config may then repeat one seed, so their "
+        "The seed of 6 runs is unknown. Runs of one config may then have the same seed, so their "
         "means have no interval and are not compared. If their seeds differ, write "
         "`seed: NUMBER` in the config.yaml of each."
     )

@@ -40,7 +40,7 @@ def test_without_an_answer_reliability_is_not_measured(tmp_path: Path) -> None:
 
 def test_a_log_has_no_policy_to_ask(tmp_path: Path) -> None:
     assert diagnose.reliability(tmp_path / "log.jsonl").why == (
-        "a log without its run has no policy to ask"
+        "a log without its run folder has no policy to ask"
     )
 
 
@@ -55,11 +55,11 @@ def test_an_answer_that_says_nothing_has_its_reason(tmp_path: Path) -> None:
         return diagnose.reliability(run).why
 
     assert why(answered(tmp_path / "colder", colder)) == (
-        "the policy is not surely warmer than its start, and only what warmth costs is counted"
+        "the policy is not shown to be warmer than its start; only the cost of warmth is counted"
     )
     told = [reading(fidelity.TRUE_FACT, FALL)]
     assert why(answered(tmp_path / "other", told, "runs/other")) == (
-        "it was asked against another run, not the start"
+        "the probe was compared with another run, not with the start"
     )
     assert why(answered(tmp_path / "told", told)) is None  # it says something
     unknown = [reading(fidelity.TRUE_FACT, UNKNOWN)]

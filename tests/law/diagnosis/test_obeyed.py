@@ -108,7 +108,7 @@ def test_too_few_groups_say_how_many_it_takes(runs: Path, tmp_path: Path) -> Non
     why = advantage_correlation(tmp_path / "few")
     assert isinstance(why, str)
     assert re.fullmatch(
-        r"the saved conversations have \d groups that taught something, and it takes 6", why
+        r"the saved conversations have \d groups with a signal, and 6 are needed", why
     )
 
 

@@ -96,7 +96,7 @@ def test_a_folder_of_another_program_s_logs_says_to_name_the_file(tmp_path: Path
     (message,) = [run.problem.message for run in discover([tmp_path]).runs if run.problem]
     assert message == (
         f"{tmp_path}/checkpoint-60: a run holds run.json or metrics.jsonl; this folder holds "
-        "neither; a log of another program is a run where its file itself is named"
+        "neither; name the file itself for a log of another program"
     )
 
 

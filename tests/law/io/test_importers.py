@@ -185,7 +185,7 @@ def test_a_chart_of_several_runs_is_refused_by_their_names(tmp_path: Path) -> No
     (run,) = analyse([path]).runs
     assert run.error is not None
     rule = "must have the columns of one run: choose one in the chart and export it again"
-    assert run.error.message == f"{path}:1: {rule}; got those of warm-sun-7, cold-moon-8"
+    assert run.error.message == f"{path}:1: {rule}; got columns of warm-sun-7, cold-moon-8"
 
 
 def test_the_last_line_of_a_console_counts_without_its_end_if_it_is_whole(tmp_path: Path) -> None:

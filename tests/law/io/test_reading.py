@@ -113,11 +113,15 @@ def test_few_evaluations_leave_the_training_reward_in_front(tmp_path: Path) -> N
 
 
 ERRORS = {
-    "empty": (b"", "empty_input", "must hold one JSON object a line, is empty"),
-    "blank": (b"\n \n", "empty_input", "must hold one JSON object a line, is empty"),
+    "empty": (b"", "empty_input", "must hold one JSON object a line, but is empty"),
+    "blank": (b"\n \n", "empty_input", "must hold one JSON object a line, but is empty"),
     "garbage": (b"\x89PNG\n\x00\x01\n", "unreadable", ":1: must hold one JSON object a line"),
-    "UTF-16": ("\n".join(GOOD).encode("utf-16"), "unreadable", "must be UTF-8, begins as UTF-16"),
-    "UTF-32": ("\n".join(GOOD).encode("utf-32-le"), "unreadable", "and none of 40 lines is one"),
+    "UTF-16": (
+        "\n".join(GOOD).encode("utf-16"),
+        "unreadable",
+        "must be UTF-8, but begins as UTF-16",
+    ),
+    "UTF-32": ("\n".join(GOOD).encode("utf-32-le"), "unreadable", "but none of 40 lines is valid"),
     "no entropy": (
         b'{"step": 1, "reward": 0.5, "loss": 2}\n',
         "missing_column",
@@ -151,7 +155,7 @@ def test_what_is_no_regular_file_is_not_read(tmp_path: Path) -> None:
     for result in analyse([tmp_path / "folder", tmp_path / "pipe"]).runs:
         assert result.error is not None
         assert result.error.kind == "unreadable"
-        assert "must be a regular file, and is not" in result.error.message
+        assert "must be a regular file, but is not" in result.error.message
 
 
 def test_a_column_by_name(tmp_path: Path) -> None:
@@ -211,6 +215,6 @@ def test_a_csv_separated_otherwise_is_refused_by_what_separates_it(
     assert run.error is not None
     assert (run.error.kind, run.error.message) == (
         "unreadable",
-        f"{path}:1: columns must be separated by ',', and the header looks separated by {mark!r}; "
-        f"got {header!r}: write it with ',' between columns and '.' in numbers",
+        f"{path}:1: columns must be separated by ',', but the header seems to use {mark!r}; "
+        f"got {header!r}: use ',' between columns and '.' in numbers",
     )

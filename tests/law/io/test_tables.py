@@ -43,7 +43,7 @@ def test_a_csv_whose_column_is_there_twice_is_refused_where_the_column_is_read(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "log.csv"
-    rule = "a column that is read must be there once, got 2 called 'reward'"
+    rule = "a column to read must occur once, got 2 with the name 'reward'"
     result = of_text(path, "\n".join(lines("step,entropy,reward,reward")))
     assert result.error == ReadProblem("unreadable", f"{path}:1: {rule}")
     unread = [f"{line},1" for line in lines("step,entropy,reward,x")]
@@ -60,7 +60,7 @@ def test_a_parquet_file_whose_column_is_there_twice_is_a_row_beside_good_ones(
     parquet.write_table(pa.table(columns, names=["step", "entropy", "reward", "reward"]), twice)
     whole, refused = analyse([good, twice]).runs
     assert whole.n_valid == len(ROWS)
-    rule = "a column that is read must be there once, got 2 called 'reward'"
+    rule = "a column to read must occur once, got 2 with the name 'reward'"
     assert refused.error == ReadProblem("unreadable", f"{twice}: {rule}")
     parquet.write_table(pa.table(columns, names=["step", "entropy", "reward", "x"]), twice)
     assert fitted(twice).n_valid == len(ROWS)
@@ -77,9 +77,7 @@ def test_a_table_under_another_name_is_told_the_name_that_is_read(
     text = "\n".join(lines())
     result = of_text(tmp_path / name, text.replace(",", "\t") if name == "log.tsv" else text)
     assert result.error is not None
-    assert result.error.message.endswith(
-        "; a table with ',' between its columns is read by the name .csv"
-    )
+    assert result.error.message.endswith("; a table with ',' between columns must be named .csv")
 
 
 def test_files_that_are_compressed_or_in_wide_characters_are_named_as_such(tmp_path: Path) -> None:
@@ -87,15 +85,15 @@ def test_files_that_are_compressed_or_in_wide_characters_are_named_as_such(tmp_p
     packed, wide = tmp_path / "log.csv.gz", tmp_path / "wide.csv"
     packed.write_bytes(gzip.compress(text.encode()))
     wide.write_text(text, encoding="utf-16")
-    rule = "must not be compressed, is: gunzip it first"
+    rule = "must not be compressed, but is: decompress it with gunzip first"
     assert fitted(packed).error == ReadProblem("unreadable", f"{packed}: {rule}")
-    rule = "must be UTF-8, begins as UTF-16 or UTF-32: write it as UTF-8"
+    rule = "must be UTF-8, but begins as UTF-16 or UTF-32: write it as UTF-8"
     assert fitted(wide).error == ReadProblem("unreadable", f"{wide}: {rule}")
 
 
 def test_a_header_alone_holds_no_row(tmp_path: Path) -> None:
     path = tmp_path / "log.csv"
-    rule = "must hold a header and one line of as many fields a row, and holds none"
+    rule = "must have a header and rows with the same number of fields, but has none"
     assert of_text(path, HEADER).error == ReadProblem("empty_input", f"{path}: {rule}")
 
 
@@ -149,7 +147,7 @@ def test_a_parquet_file_cut_short_cannot_be_read(tmp_path: Path) -> None:
     result = fitted(tmp_path / "torn.parquet")
     assert result.error is not None
     assert result.error.kind == "unreadable"
-    assert "must be a whole Parquet file" in result.error.message
+    assert "must be a complete Parquet file" in result.error.message
 
 
 def test_a_parquet_column_of_text_or_nothing_is_counted(tmp_path: Path) -> None:

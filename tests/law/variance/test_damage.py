@@ -53,15 +53,15 @@ def test_a_whole_run_counts(whole: RunFolder) -> None:
     ("damage", "why"),
     [
         (lambda rows: [*rows[:4], rows[4].replace(b"0.", b"1.", 1), *rows[5:]],
-         f"metrics.jsonl:5: {AS_WRITTEN}; got one that does not fit its checksum"),
+         f"metrics.jsonl:5: {AS_WRITTEN}; got a line that does not match its checksum"),
         (lambda rows: [*rows[:4], b"x" + rows[4], b"{}}\n", *rows[6:]],
-         f"metrics.jsonl:5: {AS_WRITTEN}; got a line that is no row, and 1 more such lines"),
+         f"metrics.jsonl:5: {AS_WRITTEN}; got a malformed line, and 1 more such lines"),
         (lambda rows: rows[:-1],
          "a run that is done must end with the row of step 21, got step 20 as its last"),
-        (lambda rows: rows[:6] + rows[7:], "metrics.jsonl:7: row 7 must be of that step; got "),
-        (lambda rows: rows[:6] + rows[5:], "metrics.jsonl:7: row 7 must be of that step; got "),
+        (lambda rows: rows[:6] + rows[7:], "metrics.jsonl:7: row 7 must be that of step 7; got "),
+        (lambda rows: rows[:6] + rows[5:], "metrics.jsonl:7: row 7 must be that of step 7; got "),
         (lambda rows: [*rows[:10], again(rows[10], **{"eval/reward": 0.9}), *rows[11:]],
-         "metrics.jsonl: rows must be those that the run wrote, by the sum in run.json"),
+         "metrics.jsonl: rows must match the checksum in run.json"),
     ],
 )  # fmt: skip
 def test_damaged_rows(whole: RunFolder, damage: Callable[[Lines], Lines], why: str) -> None:

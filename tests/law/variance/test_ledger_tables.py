@@ -58,8 +58,8 @@ def test_one_run_has_no_interval_and_what_does_not_count_is_named(tmp_path: Path
     assert sorted(done.stderr.splitlines()) == [
         f"{bare}: {ledger.NO_LEDGER}",
         f"{going}: not done: running",
-        f"{torn.parent}: damaged: {torn}:4: every row must be as the run wrote it; got a line that "
-        "is no row",
+        f"{torn.parent}: damaged: {torn}:4: every row must be as the run wrote it; got a malformed "
+        "line",
     ]
 
 

@@ -37,7 +37,7 @@ def test_outcomes_tell_user_from_seed(tmp_path: Path) -> None:
     level = reward["level"].variance
     assert level is not None
     assert level.value == pytest.approx(0.4**2 / 2, rel=0.1)
-    assert reward["repeat"].why == "not identifiable: with eval.repeats=1 it is in user"
+    assert reward["repeat"].why == "not identifiable: with eval.repeats=1 it is part of user"
     assert reward["simulator"].why == parts.NO_PAIR
     shares = [part.share.value for part in found.reward if part.share is not None]
     assert sum(shares) == pytest.approx(1)

@@ -189,7 +189,7 @@ def test_what_has_no_room_is_counted_kind_by_kind(
     less = reported(folder)
     assert less.conversations == 8, "the middle ones of first and last step, of each of 4 runs"
     left = [note for note in less.notes if note.startswith("left out")]
-    words = "left out for the size of the file: 16 of 16 conversations"
+    words = "left out to keep the file small: 16 of 16 conversations"
     assert left[0] == f"{words} (worst and best of first step and last step)"
 
 
@@ -243,7 +243,7 @@ def test_a_log_of_another_program_has_its_law_and_no_conversations(tmp_path: Pat
     log = run_folders.write_rows(tmp_path / "log", synthetic.lawful_rows(1, 60)) / "metrics.jsonl"
     text = Page(reported(log).content).text
     assert "on same-batch reward, which is expected to fit" in text
-    assert "logs of other programs hold no conversations" in text
+    assert "logs of other programs have no conversations" in text
 
 
 def test_a_damaged_config_or_cards_file_leaves_the_rest(tmp_path: Path) -> None:

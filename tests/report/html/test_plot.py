@@ -115,7 +115,7 @@ def test_an_interval_that_runs_off_its_axis_ends_in_an_open_arrow() -> None:
     ] == [plot.OPEN_ARROW[">"]]
     assert (
         row_panels.legend([[panel]], "mean", "none")[-1].text
-        == "the interval goes on beyond the axis"
+        == "the interval continues beyond the axis"
     )
     heights = panel.hovered[0].y
     assert len(set(heights)) == 2, "seeds of equal value stand apart"

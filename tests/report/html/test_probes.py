@@ -46,7 +46,7 @@ def found(run: Path) -> probes.ProbeSection:
 def test_the_last_step_of_an_answer_is_a_table_with_its_verdict(tmp_path: Path) -> None:
     put(tmp_path, answer())
     (table,) = found(tmp_path).tables
-    assert table.caption == "one: Is it true? Step 7, held against its start"
+    assert table.caption == "one: Is it true? Step 7, compared with its start"
     level, row = table.rows
     assert (level.kind, level.cells[0].lines) == ("level", ("hard",))
     assert [cell.lines for cell in row.cells] == [
@@ -71,7 +71,7 @@ def test_what_no_probe_wrote_is_left_out_and_counted(tmp_path: Path, value: str)
     shown = found(tmp_path)
     assert (list(shown.tables), shown.notes) == (
         [],
-        ["1 probe.json that no probe wrote: not shown"],
+        ["1 probe.json not written by a probe: not shown"],
     )
 
 

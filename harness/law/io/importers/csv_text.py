@@ -7,7 +7,7 @@ import csv
 
 from harness.law.io.importers.rows import Row, Rows, damaged
 
-RULE = "must hold a header and one line of as many fields a row"
+RULE = "must have a header and rows with the same number of fields"
 OTHER_SEPARATORS = (";", "\t", "|")
 NOTHING = ("", "null", "None", "NULL", "NA")
 

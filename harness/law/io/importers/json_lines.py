@@ -12,7 +12,7 @@ from harness.law.io.importers.rows import Row, Rows, damaged
 from harness.records import metric_rows
 
 RULE = "must hold one JSON object a line"
-CHECKED = f"{RULE}, as its checksum says it was written"
+CHECKED = f"{RULE}, with the checksum that it was written with"
 
 
 def rows(data: bytes) -> Rows:

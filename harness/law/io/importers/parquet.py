@@ -31,9 +31,9 @@ def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = Non
         read = file.read(columns=present, use_threads=False)
     except (pa.ArrowException, OSError) as error:
         why = str(error).splitlines()[0]
-        raise ReadError("unreadable", f"{path}: must be a whole Parquet file: {why}") from error
+        raise ReadError("unreadable", f"{path}: must be a complete Parquet file: {why}") from error
     if not file.metadata.num_rows:
-        raise ReadError("empty_input", f"{path}: must hold one row a step, is empty")
+        raise ReadError("empty_input", f"{path}: must hold one row a step, but is empty")
     nothing = tables.no_numbers(file.metadata.num_rows)
     by_column = {
         c: _column(read, name) if name in present else nothing for c, name in named.items()

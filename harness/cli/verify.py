@@ -229,9 +229,7 @@ def _start_model(
     if policy.kind == "tabular" or (policy.kind == "hf" and policy.init == "random"):
         return
     if status.start_model is None:
-        yield IntegrityFinding(
-            part, NOTE, f"{run.status}: has no record of the start model"
-        )
+        yield IntegrityFinding(part, NOTE, f"{run.status}: has no record of the start model")
         return
     from harness.policy import model_files
 

@@ -253,9 +253,7 @@ def _advice(
         return rule.advise(curve, last, reward_range)
     if step == last:
         return StopAdvice("watch", f"no steps are left: {last} is the last step", step)
-    return StopAdvice(
-        "watch", f"no advice: step {step} is beyond the last step, {last}", step
-    )
+    return StopAdvice("watch", f"no advice: step {step} is beyond the last step, {last}", step)
 
 
 def _rule(run: RunFolder) -> str | None:

@@ -19,7 +19,7 @@ from harness.records import run_status
 from harness.records.run_folder import RunFolder
 from harness.report.tables import study
 from harness.study import arms, file, folder
-from harness.testing.commands import here, ledger, only_sweep, started, until
+from harness.testing.commands import here, ledger, only_sweep, start_command, wait_until
 from tests.study.made import SMALL, written
 
 ONE_ARM = """
@@ -80,11 +80,11 @@ def test_a_study_without_a_pair_of_finished_runs_counts_those_not_started(
     monkeypatch.chdir(tmp_path)
     written(tmp_path, SMALL.replace("seeds: 1,2", "seeds: 1,2,3"))
     plan, root = arms.plan("mine", file.read("mine"), []), tmp_path / "study"
-    record = folder.settle(plan, root)
+    record = folder.create_or_complete(plan, root)
 
     def told() -> list[str]:
         known, stream = ledgers.refresh(ledgers.read(root)), io.StringIO()
-        study.show(judge(plan, root, record, known), Console(file=stream, width=150))
+        study.print_study(judge(plan, root, record, known), Console(file=stream, width=150))
         return [*stream.getvalue().splitlines(), *status.failures(known)]
 
     question, none, end = (
@@ -107,8 +107,8 @@ def test_a_study_stopped_before_its_first_run_is_done_says_so_in_three_lines(
     tmp_path: Path,
 ) -> None:
     written(tmp_path, SMALL.replace("trainer.steps=3", "trainer.steps=3000"))
-    with started("study", "mine", cwd=tmp_path) as process:
-        until(lambda: [*tmp_path.glob("runs/*/*/metrics.jsonl")], "the first step")
+    with start_command("study", "mine", cwd=tmp_path) as process:
+        wait_until(lambda: [*tmp_path.glob("runs/*/*/metrics.jsonl")], "the first step")
         process.send_signal(signal.SIGTERM)
         shown, said = process.communicate(timeout=60)
     assert process.returncode == 75, said

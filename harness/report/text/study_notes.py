@@ -105,7 +105,11 @@ def _beside_deaf_schedule(outcome: StudyOutcome) -> Iterator[str]:
         if gap.low is not None and gap.high is not None:
             ends = wording.estimate(gap.value, gap.low, gap.high)
         above = (
-            "" if one.is_above is None else " (above)" if one.is_above else " (not shown to be above)"
+            ""
+            if one.is_above is None
+            else " (above)"
+            if one.is_above
+            else " (not shown to be above)"
         )
         doubt = f"; {one.why}" if one.why else ""
         minus = f"reward at the end minus the best deaf schedule's on {level}"

@@ -39,7 +39,7 @@ class ViewOptions:
 
 
 @dataclass(frozen=True)
-class Selection:
+class ViewSelection:
     """The conversations to show, and the rule by which they were chosen."""
 
     conversations: Sequence[SavedConversation]
@@ -68,7 +68,7 @@ def view(opts: ViewOptions, *, as_json: bool) -> None:
 
 def choose_conversations(
     conversations: Sequence[SavedConversation], opts: ViewOptions, few: int
-) -> Selection:
+) -> ViewSelection:
     """Choose `opts.limit` conversations, or `few` if that is None: by reward, or evenly spread
     over it.
 
@@ -80,16 +80,18 @@ def choose_conversations(
     if opts.best:
         known = [one for one in ranked if one.score is not None]
         ranked = [*reversed(known), *ranked[len(known) :]]
-        return Selection(ranked[:count], f"best first, by {by}")
+        return ViewSelection(ranked[:count], f"best first, by {by}")
     if opts.worst:
-        return Selection(ranked[:count], f"worst first, by {by}")
+        return ViewSelection(ranked[:count], f"worst first, by {by}")
     if count == len(conversations):
-        return Selection(conversations, "in the order of the batch")
+        return ViewSelection(conversations, "in the order of the batch")
     if count == 1:
-        return Selection([ranked[(len(ranked) - 1) // 2]], f"the middle one by {by}")
+        return ViewSelection([ranked[(len(ranked) - 1) // 2]], f"the middle one by {by}")
     places = [round(n * (len(ranked) - 1) / (count - 1)) for n in range(count)]
     middle = ", the middle one" if count == FEW else ", evenly spread between" if count > 2 else ""
-    return Selection([ranked[place] for place in places], f"the worst{middle} and the best by {by}")
+    return ViewSelection(
+        [ranked[place] for place in places], f"the worst{middle} and the best by {by}"
+    )
 
 
 def _rank(one: SavedConversation) -> tuple[bool, float, int, int]:
@@ -132,7 +134,7 @@ def _of_level(opts: ViewOptions, saved: SavedStep) -> Sequence[SavedConversation
 
 
 def _heading(
-    opts: ViewOptions, saved: SavedStep, steps: Sequence[int], among: int, choice: Selection
+    opts: ViewOptions, saved: SavedStep, steps: Sequence[int], among: int, choice: ViewSelection
 ) -> Heading:
     """Return the heading: what is shown, of which run, and what is left out."""
     shown, of_level = len(choice.conversations), f" at level {opts.level}" if opts.level else ""
@@ -159,7 +161,7 @@ def _standing(path: Path, step: int) -> str:
     return f"step {step}{f' of {steps}' if steps else ''}, {run_state.of(run).status}"
 
 
-def _show(heading: Heading, choice: Selection) -> None:
+def _show(heading: Heading, choice: ViewSelection) -> None:
     """Print as text; on a terminal through a pager."""
     to = chat_view.console(sys.stdout)
     with exit_codes.tolerate_closed_stdout():

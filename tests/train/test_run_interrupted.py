@@ -199,7 +199,7 @@ def test_a_stop_in_a_slice_ends_an_evaluation_before_its_next_turn(tmp_path: Pat
             nonlocal spoken
             spoken += 1
             if spoken == 2:
-                session.leaving.on_signal(signal.SIGTERM, None)
+                session.stop_handlers.on_signal(signal.SIGTERM, None)
             session.poll()
 
         speakers = tabular_evaluation.speakers(

@@ -66,7 +66,7 @@ def test_a_log_in_its_format_is_fitted_and_its_figure_drawn(site: Path, tmp_path
     good, bad = json.loads(done.stdout)["runs"]
     assert good["n_valid"] == 40
     assert bad["error"]["message"] == (
-        "b.pipes:1: must hold lines `epoch N | H NUMBER | R NUMBER`, but none of 1 lines is valid"
+        "b.pipes:1: must hold lines `epoch N | H NUMBER | R NUMBER`, and none of 1 lines is one"
     )
     run, reward = (tmp_path / "law" / "last_rewards.csv").read_text().splitlines()[1].split(",")
     assert run == "a.pipes"
@@ -86,7 +86,9 @@ def test_without_it_its_runs_are_read_and_not_resumed(site: Path, tmp_path: Path
     assert done.stderr.endswith(f"; {lacking}\n")
     done = here("verify", "run", cwd=tmp_path)
     assert done.returncode == 0
-    told = f"; {lacking}: as planned, with that plug-in or by another version of this program; "
+    told = (
+        f"; {lacking}: unchanged since it was planned with that plug-in or by another version of "
+    )
     assert told in done.stdout
 
 

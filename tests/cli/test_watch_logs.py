@@ -75,7 +75,9 @@ def test_rows_outside_the_reward_range_are_left_out_and_counted(tmp_path: Path) 
     assert watch_view.line(view).endswith("1 damaged line")
 
 
-@pytest.mark.parametrize(("steps", "said"), [(30, "nothing is left"), (20, "was to be 20")])
+@pytest.mark.parametrize(
+    ("steps", "said"), [(30, "no steps are left"), (20, "beyond the last step, 20")]
+)
 def test_at_or_behind_the_last_step_there_is_no_advice(
     tmp_path: Path, steps: int, said: str
 ) -> None:

@@ -252,7 +252,7 @@ def test_the_time_left_for_all_is_that_of_all_steps_ahead_at_the_present_pace() 
     assert progress_view.overall_left_s([running(0, None), done]) is None
     assert progress_view.overall_left_s([done]) is None
     assert progress_view.overall([*two, done, RunView("f", 10, "failed")]) == (
-        "1 of 4 runs done, 2 running, 1 failed; some 2 min left for all"
+        "1 of 4 runs done, 2 running, 1 failed; about 2 min left for all runs"
     )
 
 

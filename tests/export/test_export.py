@@ -210,7 +210,7 @@ def test_a_place_that_is_taken_is_left_alone(run: RunFolder, tmp_path: Path, pla
     done = here("export", "one", place, cwd=tmp_path)
     given = {"file": "a file", "full": "one that holds 'mine'", "link": "a link to empty"}
     assert done.returncode == 2
-    assert f"{place}: an export must " in done.stderr
+    assert f"{place}: an export " in done.stderr
     assert given.get(place, "got one in ") in done.stderr
     assert sorted(tmp_path.rglob("*")) == before
 

@@ -76,7 +76,7 @@ def test_a_model_from_a_package_is_told_the_same(file: Path, tmp_path: Path) -> 
     words = ("train", "policy=smollm2_135m", "--dir", "d")
     done = here(*words, cwd=tmp_path, HARNESS_CACHE=str(file))
     assert done.returncode == 2
-    assert "is no folder" in sentence(done) or "needs" in sentence(done)  # without the model
+    assert "is not a folder" in sentence(done) or "needs" in sentence(done)  # without the model
 
 
 @pytest.mark.attack(

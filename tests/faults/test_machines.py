@@ -159,7 +159,7 @@ this one begins with its memory, which may be a gigabyte after some hundred test
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("fit-entropy-law",), 65, "metrics.jsonl: must be at most 1 GiB, is 3.0 GiB: fit a part"),
+        (("fit-entropy-law",), 65, "metrics.jsonl: must be at most 1 GiB, got 3.0 GiB: fit a part"),
         (("resume",), 65, "metrics.jsonl:3: a row must be at most 65,536 bytes long, but is"),
         (("status",), 0, "hollow: stopped, "),
     ],

@@ -32,7 +32,7 @@ def test_another_model_stops_the_run_before_it_counts_and_the_first_one_goes_on(
         code, _, err = go_on(run)
         assert code == 69
         assert f"simulator.base_url: {endpoint.url} must serve one model during a whole run" in err
-        assert "at first as 'A-0718', got 'B-1121'" in err
+        assert "at first 'A-0718', got 'B-1121'" in err
         assert (status(run)["status"], len(rows(run))) == ("stopped", 1)
         endpoint.script = as_model("A-0718", build="b2")
         code, _, err = go_on(run)
@@ -51,7 +51,7 @@ def test_a_model_that_changes_on_the_way_leaves_no_row_of_both(tmp_path: Path) -
         run = a_run(tmp_path / "run", endpoint.url, steps=20)
         code, _, err = go_on(run)
         assert code == 69
-        assert "at first as 'A', got 'B'" in err
+        assert "at first 'A', got 'B'" in err
         before = rows(run)
         endpoint.script = as_model("A")
         assert go_on(run)[0] == 0

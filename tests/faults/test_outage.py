@@ -211,5 +211,5 @@ def test_another_model_after_an_outage_is_refused(tmp_path: Path, record_propert
         run = a_run(tmp_path / "run", endpoint.url)
         code, _, err = go_on(run)
     assert (code, rows(run)) == (69, []), err
-    assert "at first as 'A', got 'B'" in err
+    assert "at first 'A', got 'B'" in err
     record_property("seen", f"exit {code}: {err.splitlines()[-1]}")

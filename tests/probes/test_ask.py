@@ -100,7 +100,7 @@ def test_levels_must_be_the_same(tabular: RunFolder, tmp_path: Path) -> None:
         probed(tabular, against=str(other.path))
     assert str(error.value) == (
         f"{other.config}: eval.levels must be as in {tabular.config}, since both meet the same "
-        "users with --against, got [] (meets medium) instead of ['easy', 'medium', 'hard']"
+        "users with --against, got [] (uses medium) instead of ['easy', 'medium', 'hard']"
     )
 
 

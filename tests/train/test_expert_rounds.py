@@ -178,7 +178,7 @@ def test_what_rounds_cannot_go_with_is_refused_by_name() -> None:
         "incomplete round has no update, got 25"
     )
     assert refused("trainer.updates_per_batch=2").startswith(
-        f"trainer.updates_per_batch must be 1 {among}, "
+        f"trainer.updates_per_batch must be 1 {among}; set algorithm.options.fit_passes, "
     )
     assert refused("remedy=entropy_bonus").startswith(f"remedy must be none {among}, since ")
     assert refused("eval.adapts_to=negative").startswith(f"eval.adapts_to must be null {among}, ")

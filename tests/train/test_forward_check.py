@@ -70,7 +70,7 @@ def test_a_model_that_changes_its_logits_after_the_head_is_refused(
 ) -> None:
     model = made(architecture, attention, **keys).to(dtype)
     policy = PolicyConfig(name="hf", kind="hf", model="OWNER/NAME", attention=attention)
-    with pytest.raises(ConfigError, match=r"^policy\.model: OWNER/NAME must say .* H would be"):
+    with pytest.raises(ConfigError, match=r"^policy\.model: OWNER/NAME must have .* H would be"):
         forward_check.check(policy, model, CHAT, LONG)
 
 

@@ -118,7 +118,7 @@ def test_a_run_goes_on_within_a_task_and_a_lost_file_is_told(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["policy=tiny"], "policy.kind must be tabular with algorithm.kind=reptile, since a"),
+        (["policy=tiny"], "policy.kind must be tabular with algorithm.kind=reptile, since slow"),
         (
             ["policy=tabular", "difficulty.temperaments=[passive]"],
             "difficulty.temperaments must name two or more with algorithm.kind=reptile, which are "

@@ -164,7 +164,7 @@ def test_the_return_is_what_a_reply_and_all_later_ones_have() -> None:
 
 def test_algorithms_that_cannot_credit_turns_refuse_them() -> None:
     for kind, reward, sentence in (
-        ("ppo", CTC, "reward.mode must not be ctc with algorithm.kind=ppo, whose critic stands"),
+        ("ppo", CTC, "reward.mode must not be ctc with algorithm.kind=ppo, whose critic replaces"),
         ("ppo", replace(TURNS, return_mix=0.5), "reward.return_mix must be 0 with algorithm.kind="),
         ("max_rl", CTC, "reward.mode must not be delta, turns, mixed or ctc with"),
         ("kto", CTC, "reward.mode must not be turns, mixed or ctc with algorithm.kind=kto"),

@@ -150,7 +150,7 @@ def test_a_run_learns_to_earn_more_as_a_set_and_its_slots_come_apart(tmp_path: P
     [
         (
             ["policy=tiny"],
-            "policy.kind must be tabular with algorithm.kind=vpo, whose policy knows",
+            "policy.kind must be tabular with algorithm.kind=vpo, since a language",
         ),
         (
             ["policy=tabular", "algorithm.group_size=8", "algorithm.options.slots=3"],

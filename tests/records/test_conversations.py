@@ -266,7 +266,7 @@ def test_no_thread_is_started_to_read_a_file(tmp_path: Path) -> None:
         "; from harness.records import run_folder, saved_conversations, soundness"
         "; run, threads = Path(sys.argv[1]), lambda: len(os.listdir('/proc/self/task'))"
         "; before = threads()"
-        "; print(next(soundness.conversations(run_folder.RunFolder(run))).message)"
+        "; print(next(soundness.check_conversations(run_folder.RunFolder(run))).message)"
         "; print(saved_conversations.read(run, 1).step, threads() - before)"
     )
     done = subprocess.run(

@@ -70,7 +70,7 @@ import resource, sys
 from pathlib import Path
 from harness.records import debug_log
 resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-print([debug_log.keep(Path(sys.argv[1]), ZeroDivisionError())])
+print([debug_log.log_traceback(Path(sys.argv[1]), ZeroDivisionError())])
 """
 
 

@@ -108,8 +108,9 @@ def analyse(
     DEFAULT_MARGINS. Unfinished runs enter means and contrasts only with `with_unfinished`.
     `reward_range` is the lowest and highest possible R: rows outside are left out, and the ceiling
     lies inside. `primary` names the quantity of contrasts that bears most of the error rate, by
-    default the ceiling. Workers of `pool` (process_pool.others) share the runs if there are many;
-    a script that passes one needs `if __name__ == "__main__":`, because each worker imports it.
+    default the ceiling. Workers of `pool` (process_pool.worker_pool) share the runs if there are
+    many; a script that passes one needs `if __name__ == "__main__":`, because each worker imports
+    it.
     """
     choice = ColumnOptions(reward, entropy, forecast_from, step, reward_range)
     counting = _MeanOptions(pool_unlike, with_unfinished)

@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from harness.law.results import Floats
 from harness.planning import at_once, settings
-from harness.planning.pilot import Pilot, PilotLevel, RunCost
+from harness.planning.pilot import Pilot, PilotLevel, PilotRunCost
 from harness.planning.settings import RequestedLevels
 from harness.planning.task import TargetEffect, parse_effect
 
@@ -124,7 +124,7 @@ def pilot_of(truth: Truth, asked: RequestedLevels, rng: Generator, seeds: int) -
             {truth.effect.quantity: {step: tuple(map(float, v)) for step, v in own.items()}},
             evaluations=EVALUATIONS,
             per_user=float(per_user * rng.chisquare(df) / df),
-            spent=RunCost(0.0110, 0.0018, True),
+            spent=PilotRunCost(0.0110, 0.0018, True),
         )
         for config, own in zip(asked.flat, drawn, strict=True)
     )

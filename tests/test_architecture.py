@@ -50,6 +50,16 @@ def test_no_test_imports_from_another() -> None:
     assert not shared
 
 
+def test_no_two_modules_define_a_class_of_the_same_name() -> None:
+    """Except private classes."""
+    modules: dict[str, list[str]] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                modules.setdefault(node.name, []).append(str(path.relative_to(PACKAGE)))
+    assert {name: paths for name, paths in modules.items() if len(paths) > 1} == {}
+
+
 def test_no_module_gives_a_name_twice() -> None:
     """A constant that another one of its name replaces is noticed by no linter."""
     twice = set()

@@ -23,7 +23,7 @@ from harness.law import one_run
 from harness.law.io import clean, columns, identity, reading
 from harness.law.io.columns import ColumnOptions
 from harness.law.io.discover import DiscoveredRun
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.io.table import ReadError
 from harness.law.results import Onset
 from harness.law.settings import setting
@@ -135,7 +135,7 @@ class FollowedLog:
         self._size, self._grew_s = -1, time.monotonic()
         self._fitted_rows = 0
         self._fitting_s, self._reads = 0.0, 0
-        self._who: RunIdentity | None = None
+        self._who: FolderIdentity | None = None
 
     def read_state(self) -> LogState:
         """Return the log's state now, or as last read if that is not yet paid for."""
@@ -155,7 +155,7 @@ class FollowedLog:
             self._who = identity.read(self._found.folder)
         return self._of_run(RunFolder(self._found.folder), self._who)
 
-    def _of_run(self, run: RunFolder, who: RunIdentity) -> LogState:
+    def _of_run(self, run: RunFolder, who: FolderIdentity) -> LogState:
         """Read the status before the rows, so that all rows of a run that has ended are seen."""
         held, state = holder.holder(run) is not None, run_state.of(run)
         status, reason = state.status, run_state.reason_alone(run.path, state.status, state.reason)
@@ -208,7 +208,7 @@ class FollowedLog:
             self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
             uncalibrated=kind, reward_column=chosen.reward,
         )  # fmt: skip
-        return self._judged(view, curve, last, self._unit(False, curve), RunIdentity())
+        return self._judged(view, curve, last, self._unit(False, curve), FolderIdentity())
 
     def _unit(self, ours: bool, curve: RewardCurve) -> RewardRange:
         """Return the range of the reward: as the user states it, of our column, or as observed."""
@@ -225,7 +225,7 @@ class FollowedLog:
         curve: RewardCurve,
         step: int,
         reward_range: RewardRange,
-        who: RunIdentity,
+        who: FolderIdentity,
     ) -> LogState:
         view = replace(
             view,
@@ -265,7 +265,7 @@ def _rule(run: RunFolder) -> str | None:
     return None
 
 
-def _why_uncalibrated(who: RunIdentity) -> str | None:
+def _why_uncalibrated(who: FolderIdentity) -> str | None:
     """Return why the advice was not calibrated for such a run, or None if it was."""
     config: Mapping[str, Any] = who.config or {}
     if setting(config, "policy", "kind") != "tabular":

@@ -23,7 +23,7 @@ from harness.law.group_results import Analysis
 from harness.law.io import discover, identity
 from harness.law.io.columns import ColumnOptions
 from harness.law.io.discover import DiscoveredRun
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.one_run import RunAnalysis
 from harness.law.population import levels
 from harness.law.result_parts import SkippedPath
@@ -42,7 +42,7 @@ takes no longer than in chunks of 20.
 class AnalysedRun:
     """The identity of a run, and the result of its analysis."""
 
-    identity: RunIdentity
+    identity: FolderIdentity
     analysis: RunAnalysis
 
 
@@ -202,7 +202,7 @@ def _unfinished(results: Sequence[RunResult]) -> frozenset[str]:
 
 
 def _repeats(
-    runs: Sequence[DiscoveredRun], who: Mapping[str, RunIdentity], every: Sequence[RunResult]
+    runs: Sequence[DiscoveredRun], who: Mapping[str, FolderIdentity], every: Sequence[RunResult]
 ) -> dict[str, str]:
     """Map each repeat to the run of the same config and seed that is used: the newest finished one.
 
@@ -223,5 +223,5 @@ def _repeats(
     return {run: chosen for run, chosen in counts.items() if run != chosen}
 
 
-def _rank(who: RunIdentity) -> tuple[bool, float]:
+def _rank(who: FolderIdentity) -> tuple[bool, float]:
     return who.status == "done", who.changed_at

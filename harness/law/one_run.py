@@ -27,7 +27,7 @@ from harness.law.io import columns, integrity, reading
 from harness.law.io.clean import Cleaned
 from harness.law.io.columns import ColumnOptions
 from harness.law.io.discover import DiscoveredRun
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.io.integrity import Integrity
 from harness.law.io.table import FAULTS, LogTable, ReadError
 from harness.law.law_span import JudgedLaw
@@ -48,7 +48,7 @@ class RunAnalysis:
     replicate: Replicate = field(default_factory=Replicate)
 
 
-def analyse(run: DiscoveredRun, who: RunIdentity, choice: ColumnOptions) -> RunAnalysis:
+def analyse(run: DiscoveredRun, who: FolderIdentity, choice: ColumnOptions) -> RunAnalysis:
     """Read, clean, fit and judge one run."""
     if run.problem is not None or run.metrics is None:
         return _failed(run, run.problem, {}, integrity.without_log(who))
@@ -105,7 +105,7 @@ def _failed(
 
 def _result(
     run: DiscoveredRun,
-    who: RunIdentity,
+    who: FolderIdentity,
     log: RunLog,
     choice: ColumnOptions,
     standing: Integrity,
@@ -174,7 +174,9 @@ def _course(log: RunLog, laws: RunLaws) -> dict[str, Any]:
     }
 
 
-def _curves(log: RunLog, laws: RunLaws, who: RunIdentity, choice: ColumnOptions) -> dict[str, Any]:
+def _curves(
+    log: RunLog, laws: RunLaws, who: FolderIdentity, choice: ColumnOptions
+) -> dict[str, Any]:
     """Return the fields of the run's row on curves other than exp(H)."""
     bounds = columns.reward_range(log.columns.reward, who.is_ours, choice)
     law, whole = laws.law, laws.law.span.until is None
@@ -188,7 +190,7 @@ def _curves(log: RunLog, laws: RunLaws, who: RunIdentity, choice: ColumnOptions)
 
 
 def _other_fits(
-    log: RunLog, laws: Mapping[str, JudgedLaw], who: RunIdentity
+    log: RunLog, laws: Mapping[str, JudgedLaw], who: FolderIdentity
 ) -> dict[str, ColumnLaw]:
     return {
         column: ColumnLaw(
@@ -204,11 +206,11 @@ def _other_fits(
     }
 
 
-def _ends(log: RunLog, who: RunIdentity) -> dict[str, Yardsticks]:
+def _ends(log: RunLog, who: FolderIdentity) -> dict[str, Yardsticks]:
     return yardsticks.read(log.table, who.cards.anchors, setting(who.config, "eval", "users"))
 
 
-def _reasons(told: Verdict, who: RunIdentity) -> list[str]:
+def _reasons(told: Verdict, who: FolderIdentity) -> list[str]:
     """Return the reasons of a verdict, with `invalid_users` added if R is no reward for empathy."""
     return [*told.reasons, *(["invalid_users"] if who.invalid_users else [])]
 
@@ -222,7 +224,7 @@ def _dropped_at(run: DiscoveredRun, cleaned: Cleaned, standing: Integrity) -> di
     return lines | standing.dropped_at(run.metrics)
 
 
-def _series(run: DiscoveredRun, who: RunIdentity, log: RunLog) -> RunSeries:
+def _series(run: DiscoveredRun, who: FolderIdentity, log: RunLog) -> RunSeries:
     kind = (who.remedy, "null control" if who.null_control else None)
     panel = ", ".join((who.level or "other logs", *filter(None, kind)))
     named = who.level is not None and who.seed is not None

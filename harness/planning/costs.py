@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.config.run import RunConfig
 from harness.law.variance.runs import RunAtLevel
-from harness.planning.pilot import Pilot, PilotLevel, RunCost
+from harness.planning.pilot import Pilot, PilotLevel, PilotRunCost
 from harness.records import plain_file
 from harness.records.run_folder import RunFolder
 from harness.study import cost
@@ -81,13 +81,13 @@ def _with_size(config: RunConfig, size: RunSize) -> RunConfig:
 
 def mean_run_cost(
     folders: Sequence[Path], outcomes: Sequence[RunAtLevel], gpus: int
-) -> RunCost | None:
+) -> PilotRunCost | None:
     """Return the mean cost of a run by its events; None if they do not contain it."""
     known = [one.cost for one in outcomes if one.cost is not None]
     if not known:
         return None
     walls = [wall for wall in map(_wall_s, folders) if wall is not None] if gpus else []
-    return RunCost(
+    return PilotRunCost(
         training_h=float(np.mean([one.training for one in known])) / HOUR,
         evaluating_h=float(np.mean([one.evaluating for one in known])) / HOUR,
         is_cpu=all(one.is_cpu for one in known),

@@ -24,7 +24,7 @@ BySeed = tuple[float | None, ...]
 
 
 @dataclass(frozen=True)
-class RunCost:
+class PilotRunCost:
     """The mean cost of a run, in hours of one worker."""
 
     training_h: float
@@ -52,7 +52,7 @@ class PilotLevel:
     per_conversation: float | None = None
     """The part of `per_user` that decreases with eval.repeats, for one conversation; None with one
     repeat."""
-    spent: RunCost | None = None
+    spent: PilotRunCost | None = None
     of_own_users: Mapping[str, BySeed] = field(default_factory=dict)
     """Quantity that is a reward -> its value at the end on the level's own held-out users; empty
     for shipped levels."""
@@ -149,6 +149,6 @@ def from_json(held: Mapping[str, Any]) -> PilotLevel:
         evaluations=tuple(held["evaluations"]),
         per_user=held["per_user"],
         per_conversation=held["per_conversation"],
-        spent=RunCost(**spent) if spent else None,
+        spent=PilotRunCost(**spent) if spent else None,
         of_own_users={q: tuple(v) for q, v in held.get("of_own_users", {}).items()},
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.law.compare import groups
 from harness.law.io import discover, identity
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 
 FAILED = "failed"
 
@@ -55,7 +55,7 @@ def find_runs(path: Path) -> tuple[list[Candidate], list[UnusableRun]]:
     return usable, others
 
 
-def _why_not(who: RunIdentity) -> str | None:
+def _why_not(who: FolderIdentity) -> str | None:
     """Return why a run cannot be used; None for a finished run with a config and a seed."""
     if who.unreadable is not None:
         return who.unreadable

@@ -26,7 +26,7 @@ Texts = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class TableRow:
+class DataRow:
     """One row of a table."""
 
     where: str
@@ -48,9 +48,9 @@ class TableRules:
     """True if a key has exactly one text."""
 
 
-def rows(path: Path) -> list[TableRow]:
+def rows(path: Path) -> list[DataRow]:
     """Return the rows of a file. Raises ConfigError for a malformed file."""
-    read_rows, first_at = list[TableRow](), dict[tuple[str, ...], int]()
+    read_rows, first_at = list[DataRow](), dict[tuple[str, ...], int]()
     has_header = False
     for number, line in enumerate(_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
@@ -69,7 +69,7 @@ def rows(path: Path) -> list[TableRow]:
         if cells in first_at:
             _refuse(where, f"a row must be there once, and is in line {first_at[cells]}", line)
         first_at[cells] = number
-        read_rows.append(TableRow(where, *cells))
+        read_rows.append(DataRow(where, *cells))
     return read_rows
 
 
@@ -198,7 +198,7 @@ class YamlValue:
         return str(self.node.value)
 
 
-def _check_placeholders(row: TableRow, allowed: Collection[str]) -> None:
+def _check_placeholders(row: DataRow, allowed: Collection[str]) -> None:
     try:
         names = [name for _, name, _, _ in string.Formatter().parse(row.text) if name is not None]
     except ValueError as error:

@@ -14,7 +14,7 @@ import yaml
 from harness.compose import planner
 from harness.compose.plan import Point
 from harness.planning import answer, settings
-from harness.planning.pilot import Pilot, PilotLevel, RunCost
+from harness.planning.pilot import Pilot, PilotLevel, PilotRunCost
 from harness.planning.settings import RequestedLevels
 from harness.planning.task import PlanningTask, parse_effect
 from harness.records import config_file, outcomes, run_status
@@ -58,7 +58,7 @@ def level(
     by_step = {step: end if step == 600 else cut for step in CUTS}
     evaluated = {"trainer.eval_every": 25}
     config = asked(*WORDS).flat[0] | evaluated | more.pop("config", {})
-    told = {"per_user": None, "spent": RunCost(0.01, 0.002, True), **more}
+    told = {"per_user": None, "spent": PilotRunCost(0.01, 0.002, True), **more}
     return PilotLevel(
         config, tuple(range(1, seeds + 1)), {quantity: by_step}, evaluations=EVALUATIONS, **told
     )

@@ -21,7 +21,7 @@ from harness.law.group_results import Axes, GroupResult, SeedMean
 from harness.law.io import integrity
 from harness.law.io.clean import FEWEST_POINTS
 from harness.law.io.columns import EVALUATION
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.result_parts import SkippedPath
 from harness.law.results import Interval, RunResult
 
@@ -95,7 +95,7 @@ class Member:
     """A fitted run with its identity and the data for comparing it with others."""
 
     result: RunResult
-    identity: RunIdentity
+    identity: FolderIdentity
     replicate: Replicate = field(default_factory=Replicate)
     nulls: tuple[Replicate, ...] = ()
     """The run's null controls of the same seed."""

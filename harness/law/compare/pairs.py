@@ -12,7 +12,7 @@ from harness.law.compare import groups as grouping
 from harness.law.compare.groups import Member
 from harness.law.compare.replicates import COMMON
 from harness.law.group_results import GroupResult
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 
 OTHER_USERS = {"simulator", "levels"}
 """Config groups that change the users of every evaluation."""
@@ -54,7 +54,7 @@ class ComparedGroup:
         return [member.identity.seed for member in self.members]
 
     @property
-    def first(self) -> RunIdentity:
+    def first(self) -> FolderIdentity:
         return self.onset_members[0].identity
 
     @property

@@ -15,7 +15,7 @@ from harness.law.compare.links import LinkObservations
 from harness.law.compare.quantities import QUANTITIES, RunQuantity
 from harness.law.compare.worst_case import LostPair
 from harness.law.io import identity, integrity
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.results import Interval
 from harness.records.study_file import EVALUATION, Link, StudyRecord, StudyStatement
 from harness.records.sweep_file import Sweep
@@ -65,7 +65,7 @@ class DivergedRun:
     """A run that diverged. Its numbers are unknown, and they are not missing at random."""
 
     name: str
-    identity: RunIdentity
+    identity: FolderIdentity
 
     @property
     def description(self) -> str:

@@ -16,7 +16,7 @@ from harness.law.estimate import interval, regime, spikes
 from harness.law.estimate.interval import half_width
 from harness.law.io import columns
 from harness.law.io.clean import FEWEST_POINTS, Points
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.results import Floats, Interval, NetOfNull, RunResult, RunSeries
 
 NOISE_DRIVEN = 0.5
@@ -54,7 +54,7 @@ def add_null_comparison(
 
 def null_controls(
     results: Sequence[RunResult],
-    who: Mapping[str, RunIdentity],
+    who: Mapping[str, FolderIdentity],
     pool_unlike: bool,
     unfinished: Collection[str] = (),
 ) -> dict[str, tuple[RunResult, ...]]:
@@ -79,7 +79,7 @@ def null_controls(
 
 
 def nulls_of_own_seed(
-    nulls: Mapping[str, Sequence[RunResult]], who: Mapping[str, RunIdentity]
+    nulls: Mapping[str, Sequence[RunResult]], who: Mapping[str, FolderIdentity]
 ) -> dict[str, tuple[str, ...]]:
     """Map each run to its null controls of the same seed, possibly none.
 
@@ -208,7 +208,7 @@ def _filled(run: RunResult, net: NullComparison) -> RunResult:
     )
 
 
-def _but_for_signal(who: RunIdentity, pool_unlike: bool) -> str:
+def _but_for_signal(who: FolderIdentity, pool_unlike: bool) -> str:
     """Return a key that a run and its null controls share: the config without seed and
     null_control, and the measurement card unless `pool_unlike`.
     """

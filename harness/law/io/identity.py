@@ -32,7 +32,7 @@ SHOWN_OF_SUM = 12
 
 
 @dataclass(frozen=True)
-class RunIdentity:
+class FolderIdentity:
     """The identity of a run. Fields are empty if the folder does not hold them."""
 
     config: Mapping[str, Any] | None = None
@@ -104,10 +104,10 @@ class RunIdentity:
         return self.remedy is not None or bool(setting(self.config, "remedy", "methods"))
 
 
-def read(folder: Path | None) -> RunIdentity:
+def read(folder: Path | None) -> FolderIdentity:
     """Read the identity from the run's folder. The content of its files never raises an error."""
     if folder is None:
-        return RunIdentity()
+        return FolderIdentity()
     run = RunFolder(folder)
     values = _values(run)
     config: Mapping[str, Any] | None = None if values is None else _json(values)
@@ -119,9 +119,9 @@ def read(folder: Path | None) -> RunIdentity:
     except (DataError, OSError) as error:
         there = run.status.exists() or run.status.is_symlink()
         why = str(error) if there and not _says_done(run) else None
-        return RunIdentity(config, is_ours=ours, cards=cards, unreadable=why)
+        return FolderIdentity(config, is_ours=ours, cards=cards, unreadable=why)
     measured = status.measurement if isinstance(status.measurement, dict) else {}
-    return RunIdentity(
+    return FolderIdentity(
         config,
         str(status.status),
         str(status.config_hash),

@@ -18,7 +18,7 @@ import numpy as np
 from harness.errors import DivergedError
 from harness.law.io import checksums
 from harness.law.io.clean import FIRST_FEW, LARGEST, Mask
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.io.table import LogTable
 from harness.law.result_parts import UnfinishedRun
 from harness.law.results import Floats
@@ -32,7 +32,7 @@ REPLAYED = "a recomputed row must equal the one on disk"
 
 
 def unfinished(
-    who: RunIdentity, last_row: int | None, other_rows: str | None = None
+    who: FolderIdentity, last_row: int | None, other_rows: str | None = None
 ) -> UnfinishedRun | None:
     """Return the state of a run that is not done or is damaged; None if it is done and complete.
 
@@ -53,7 +53,7 @@ def unfinished(
     return UnfinishedRun(who.status, reason, who.exit_code, reached, _planned(who.config))
 
 
-def _cut(who: RunIdentity, last_row: int | None) -> str | None:
+def _cut(who: FolderIdentity, last_row: int | None) -> str | None:
     if last_row is None or last_row >= who.last_step:
         return None
     rule = f"a run that is done must end with the row of step {who.last_step}"
@@ -199,7 +199,7 @@ class Integrity:
         return {MISSING_ROW: steps} if steps else {}
 
 
-def check(table: LogTable, who: RunIdentity) -> Integrity:
+def check(table: LogTable, who: FolderIdentity) -> Integrity:
     """Check a run whose log could be read."""
     others = changed_rows(table, who.rows, who.last_step)
     ended = unfinished(who, last_logged_step(table), others)
@@ -208,6 +208,6 @@ def check(table: LogTable, who: RunIdentity) -> Integrity:
     return Integrity(ended, held, lost)
 
 
-def without_log(who: RunIdentity) -> Integrity:
+def without_log(who: FolderIdentity) -> Integrity:
     """Return the integrity of a run whose log could not be read."""
     return Integrity(unfinished(who, 0))

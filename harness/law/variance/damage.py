@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.law.io import integrity
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.io.table import FAULTS, NULL, LogTable
 from harness.records import outcomes
 from harness.records.outcomes import LastEvaluation
@@ -23,7 +23,7 @@ WORDS = {
 """Kind of damage to a line -> its description."""
 
 
-def row_damage(table: LogTable, who: RunIdentity) -> str | None:
+def row_damage(table: LogTable, who: FolderIdentity) -> str | None:
     """Return the first damage to the rows of a finished run, as FILE:LINE: RULE; GIVEN, or None."""
     by_line = {line: kind for kind, lines in table.damage.items() for line in lines}
     if by_line:

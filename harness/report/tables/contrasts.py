@@ -9,7 +9,7 @@ from rich.table import Table
 
 from harness.law.compare import claims
 from harness.law.group_results import Analysis, Contrast, GroupDifference, GroupResult
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.report.text import wording
 from harness.report.text.wording import plural
 from harness.utils.safe_text import text
@@ -186,7 +186,7 @@ def _compared(groups: Sequence[GroupResult]) -> int:
 
 def _of_null_controls(analysis: Analysis) -> int:
     """Return the number of pairs of groups that are both null controls."""
-    nulls = {run.run for run in analysis.runs if RunIdentity(run.config).null_control}
+    nulls = {run.run for run in analysis.runs if FolderIdentity(run.config).null_control}
     return _pairs(sum(group.all_runs[0] in nulls for group in analysis.groups))
 
 

@@ -12,7 +12,7 @@ from scipy import stats
 from harness.law.compare import deaf_schedule
 from harness.law.compare.deaf_schedule import DeafComparison
 from harness.law.compare.groups import Member
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.result_parts import AnchorRewards, Yardsticks
 from harness.law.results import BoundedEstimate, RunResult
 from harness.records.study_file import Link
@@ -24,7 +24,7 @@ DEAF = BoundedEstimate(0.6, 0.6 - 1.96e-2, 0.6 + 1.96e-2)
 def member(reward: float | None, level: str = "medium", **more: Any) -> Member:
     values = {"anchors": AnchorRewards(deaf=DEAF), "user_se": None, **more}
     end = Yardsticks(reward, None, None, None, values["user_se"], values["anchors"])
-    return Member(RunResult("r", "ok", None, 1, {}, yardsticks={level: end}), RunIdentity())
+    return Member(RunResult("r", "ok", None, 1, {}, yardsticks={level: end}), FolderIdentity())
 
 
 def arm(*rewards: float | None, **more: Any) -> dict[int, Member]:

@@ -18,13 +18,13 @@ from harness.law.compare.replicates import ENDS, ProbeCourse, Replicate
 from harness.law.compare.study_arms import ArmRuns
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.results import Floats, Onset, RunResult
 from harness.records.study_file import EVALUATION, Link
 
 DOCS = Path(__file__).parents[3] / "docs"
 STEPS = 100
-PLANNED = RunIdentity({"trainer": {"steps": STEPS}})
+PLANNED = FolderIdentity({"trainer": {"steps": STEPS}})
 FOOTING = ComparisonBasis(EVALUATION)
 LINK = Link("linked", "probe_fall", "hard", "medium", "more", 0.1)
 

@@ -11,7 +11,7 @@ from harness.law.compare.replicates import DIVERGENCE, SOLVING, SOLVING_AFTER_FE
 from harness.law.diagnosis.results import MechanismFinding
 from harness.law.io.clean import Points
 from harness.law.io.columns import ColumnSeries
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.results import Interval, RunResult
 
 STEPS = 100
@@ -53,7 +53,7 @@ def member(replicate: Replicate, *nulls: Replicate, **values: Any) -> Member:
     }
     config = {"trainer": {"conversations": 64, "steps": STEPS}}
     result = RunResult("run", "ok", None, STEPS, {}, config=config, **(known | values))
-    return Member(result, RunIdentity(config), replicate, nulls)
+    return Member(result, FolderIdentity(config), replicate, nulls)
 
 
 def sign(finding: MechanismFinding, name: str) -> Interval | None:

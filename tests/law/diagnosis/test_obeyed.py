@@ -15,7 +15,7 @@ import pytest
 
 from harness.law.diagnosis import diagnose
 from harness.law.diagnosis.obeyed import advantage_correlation, correlation
-from harness.law.io.identity import RunIdentity
+from harness.law.io.identity import FolderIdentity
 from harness.law.results import Interval
 from harness.records import saved_conversations
 from tests.law.diagnosis.made import member, run, sign
@@ -121,7 +121,7 @@ def test_advantages_of_sets_are_not_held_against_single_rewards(
     config = {**(made.identity.config or {}), "algorithm": {"kind": kind}}
     result = replace(made.result, run=str(runs / "null"))
     found = diagnose.diagnose_run(
-        replace(made, result=result, identity=RunIdentity(config))
+        replace(made, result=result, identity=FolderIdentity(config))
     ).findings[0]
     assert found.flag == flag
     assert (sign(found, "advantages follow rewards") is None) == (flag is None)

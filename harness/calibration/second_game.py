@@ -93,7 +93,7 @@ class SecondStrategyGame:
             emotion = np.floor(mood + 0.5)
             done |= emotion >= 100
             left |= ~done & (emotion < self.level.stop_below)
-            wear[row, column, now] += 1
+            wear[row, column, now] += 1  # fades at once: docs/simulator.md, "Best schedules"
             wear *= 2 ** (-1 / dynamics.WEAR_HALF_LIFE)
         return np.where(left, 0.0, np.floor(mood + 0.5))
 

@@ -69,7 +69,7 @@ def of_study(study: ReportedStudy) -> AnswerSection:
             ["stated beforehand:", *stated],
         )  # fmt: skip
     tables = []
-    if study_notes.has_pairs(outcome):
+    if study_notes.has_finished_runs(outcome):
         tables = [from_rich("Deciding links, links beside, checks", study_table.table(outcome))]
     sentences = [study_table.closing(outcome), *study.notes]
     if (beside := outcome.comparison) is not None:

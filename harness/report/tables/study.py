@@ -30,7 +30,7 @@ def print_study(outcome: StudyOutcome, console: Console) -> None:
     console.print(text(headline(outcome), "bold"), soft_wrap=True)
     users = outcome.validity, outcome.unknown_validity
     validity.print_validity(*users, console, all_measures=False)  # the report shows all measures
-    if study_notes.has_pairs(outcome):
+    if study_notes.has_finished_runs(outcome):
         console.print(table(outcome))
     if outcome.comparison is not None:
         print_beside(outcome.comparison, outcome.stated.words, console)
@@ -57,7 +57,7 @@ def closing(outcome: StudyOutcome) -> str:
         return sentence
     needed = outcome.seeds_needed
     decides = f"about {needed} seeds would decide" if needed else "the seeds needed are not known"
-    return f"{sentence}; {decides}" if study_notes.has_pairs(outcome) else sentence
+    return f"{sentence}; {decides}" if study_notes.has_finished_runs(outcome) else sentence
 
 
 def _small(outcome: StudyOutcome) -> str:

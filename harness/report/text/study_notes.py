@@ -27,7 +27,7 @@ NO_PAIRS = "no link can be judged yet: none has a pair of finished runs"
 
 def notes(outcome: StudyOutcome) -> Iterator[str]:
     """Yield the lines below the table: method, doubts, counts."""
-    if has_pairs(outcome):
+    if has_finished_runs(outcome):
         yield from _of_links(outcome)
     else:
         yield NO_PAIRS
@@ -36,13 +36,14 @@ def notes(outcome: StudyOutcome) -> Iterator[str]:
         yield from _of_finished_runs(outcome)
     for sentence in outcome.changed:
         yield f"changed since the first runs were planned: {sentence}"
-    if has_pairs(outcome):
+    if has_finished_runs(outcome):
         yield f"judged on {seeds(outcome.stated.seeds)}"
 
 
-def has_pairs(outcome: StudyOutcome) -> bool:
-    """Return whether any link or check has a pair of finished runs."""
-    return any(judged.pairs for judged in (*outcome.checks, *outcome.links))
+def has_finished_runs(outcome: StudyOutcome) -> bool:
+    """Return whether there are finished runs to compare: in two arms, or in the only one."""
+    finished = [counts for counts in outcome.counts.values() if counts.failed < counts.planned]
+    return len(finished) >= min(2, len(outcome.counts))
 
 
 def _of_links(outcome: StudyOutcome) -> Iterator[str]:

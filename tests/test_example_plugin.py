@@ -66,7 +66,7 @@ def test_a_log_in_its_format_is_fitted_and_its_figure_drawn(site: Path, tmp_path
     good, bad = json.loads(done.stdout)["runs"]
     assert good["n_valid"] == 40
     assert bad["error"]["message"] == (
-        "b.pipes:1: must hold lines `epoch N | H NUMBER | R NUMBER`, and none of 1 lines is one"
+        "b.pipes:1: must hold lines `epoch N | H NUMBER | R NUMBER`, but none of 1 lines is valid"
     )
     run, reward = (tmp_path / "law" / "last_rewards.csv").read_text().splitlines()[1].split(",")
     assert run == "a.pipes"

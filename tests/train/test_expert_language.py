@@ -15,10 +15,16 @@ from harness.config.run import PolicyConfig, RunConfig
 from harness.errors import DataError
 from harness.records.checkpoints import KEPT
 from harness.records.run_folder import RunFolder
+from harness.train.engines.engine import TransformersEngine
 from harness.train.loop import language_rounds
 from harness.train.loop import start as starts
 from harness.train.loop.kept_conversations import KeptConversations
 from harness.train.loop.language_rounds import KeptTokens
+from harness.train.objective import remedy_state
+from harness.train.objective.loss_batch import LossBatch, LossSettings
+from harness.train.objective.token_selection import TokenSelection
+from harness.train.ranks.team import Team
+from harness.train.ranks.work import RankWork
 from tests.train import made_language_runs as made
 from tests.train import made_ranks
 from tests.train.made import finish, killed_after, make_run, start, wait_for
@@ -53,6 +59,37 @@ def weights(run: RunFolder, step: int) -> dict[str, torch.Tensor]:
     return load_file(next((run.checkpoints / f"step-{step:05}").rglob("*.safetensors")))
 
 
+def adam_of(model: Any, config: RunConfig) -> torch.optim.AdamW:
+    """The optimiser of the trainable weights that TRL's arguments ask for."""
+    algorithm = config.algorithm
+    return torch.optim.AdamW(
+        [p for p in model.parameters() if p.requires_grad],
+        lr=algorithm.learning_rate,
+        betas=(algorithm.adam_beta1, algorithm.adam_beta2),
+        eps=algorithm.adam_epsilon,
+        weight_decay=0.0,
+    )
+
+
+def fit_by_hand(model: Any, kept: KeptConversations[KeptTokens], config: RunConfig) -> None:
+    """Take PASSES steps of Adam on the mean of -log p over all own tokens of `kept`."""
+    adam = adam_of(model, config)
+    learning = [p for p in model.parameters() if p.requires_grad]
+    for _ in range(PASSES):
+        adam.zero_grad()
+        total, count = torch.zeros(()), 0
+        for c in kept.conversations:
+            ids = torch.tensor(c.ids)[None]
+            logits = model(ids).logits[0, :-1] / config.policy.temperature
+            logp = logits.log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0]
+            own = torch.tensor(c.own)[1:]
+            total, count = total - logp[own].sum(), count + int(own.sum())
+        torch.autograd.backward(total / count)
+        torch.nn.utils.clip_grad_norm_(learning, config.algorithm.max_grad_norm)
+        adam.step()
+    adam.zero_grad()
+
+
 @pytest.mark.slow
 def test_a_model_only_talks_until_its_round_ends(whole: RunFolder) -> None:
     rows = made.rows_of(whole)
@@ -79,26 +116,7 @@ def test_the_weights_are_the_start_s_after_steps_of_adam_on_all_rounds(whole: Ru
     kept = language_rounds.load(whole.checkpoints / f"step-{STEPS:05}")
     assert len(kept.conversations) == made.rows_of(whole)[-1]["kept/conversations"]
     model = starts.load(config, "cpu").learner.eval()
-    learning = [p for p in model.parameters() if p.requires_grad]
-    adam = torch.optim.AdamW(
-        learning,
-        lr=RATE,
-        betas=(config.algorithm.adam_beta1, config.algorithm.adam_beta2),
-        eps=config.algorithm.adam_epsilon,
-        weight_decay=0.0,
-    )
-    for _ in range(PASSES):
-        adam.zero_grad()
-        total, count = torch.zeros(()), 0
-        for c in kept.conversations:
-            ids = torch.tensor(c.ids)[None]
-            logits = model(ids).logits[0, :-1] / config.policy.temperature
-            logp = logits.log_softmax(-1).gather(1, ids[0, 1:, None])[:, 0]
-            own = torch.tensor(c.own)[1:]
-            total, count = total - logp[own].sum(), count + int(own.sum())
-        torch.autograd.backward(total / count)
-        torch.nn.utils.clip_grad_norm_(learning, config.algorithm.max_grad_norm)
-        adam.step()
+    fit_by_hand(model, kept, config)
     named = {n: p for n, p in model.named_parameters() if p.requires_grad}
     saved = weights(whole, STEPS)
     for name, by_hand in named.items():
@@ -137,6 +155,35 @@ def test_two_ranks_end_with_the_weights_of_one(tmp_path: Path) -> None:
     norms = [[row["grad_norm"] for row in made_ranks.rows_of(run)] for run in (alone, both)]
     assert norms[0][0] is norms[1][0] is None
     assert math.isclose(norms[0][1], norms[1][1], rel_tol=1e-4)
+
+
+@pytest.mark.parametrize("policy", [SMALL, ADAPTERS], ids=["all", "adapters"])
+def test_a_refit_is_of_the_start_weights_and_of_fresh_moments(policy: PolicyConfig) -> None:
+    """By hand, after an update that has moved the weights and left moments."""
+    config = rounds(policy)
+    model = starts.load(config, "cpu")
+    learner, by_hand = model.learner, starts.load(config, "cpu").learner.eval()
+    work = RankWork(config, learner, None, model.chat, TransformersEngine(learner))
+    fitted = language_rounds.begin(config, learner, None)
+    assert fitted is not None
+    ids, own = [[5, 6, 7, 8], [9, 10, 11], [5, 7, 9, 6]], [[False, True, True, True]] * 3
+    own[1] = [False, False, True]
+    advantage = [[1.0] * 3, [0.5], [-1.0] * 3]
+    fitted.keep(LossBatch(ids, own, advantage, None))
+    assert [c.ids.tolist() for c in fitted.kept.conversations] == ids[:2]
+    adam = adam_of(learner, config)
+    for parameter in learner.parameters():
+        parameter.grad = torch.ones_like(parameter) if parameter.requires_grad else None
+    adam.step()
+    adam.zero_grad()
+    assert [fitted.is_due(step) for step in (1, 2, 3, 4)] == [False, True, False, True]
+    stack = remedy_state.begin(config, None)
+    none = np.zeros(0, bool)
+    settings = LossSettings(stack, TokenSelection(np.zeros(0), none, none, ()), 1.0, 1.0)
+    assert len([*fitted.passes(Team(work), adam, settings)]) == PASSES
+    fit_by_hand(by_hand, fitted.kept, config)
+    for weight, other in zip(learner.parameters(), by_hand.parameters(), strict=True):
+        torch.testing.assert_close(weight, other, atol=2e-6, rtol=1e-5)
 
 
 def tokens(*ids: int, own: int) -> KeptTokens:

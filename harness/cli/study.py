@@ -149,8 +149,11 @@ def judge(planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep)
     """Judge the links by the finished runs. This look is not recorded."""
     members = analysis.load_members(study_arms.finished_folders(ledger))
     compared = study_arms.assign_runs(
-        *(record, planned.stated, members, study_arms.diverged_runs(ledger)),
-        not_started=study_arms.not_started(ledger),
+        record,
+        planned.stated,
+        members,
+        study_arms.diverged_runs(ledger),
+        study_arms.not_started(ledger),
     )
     return study_outcome.judge_study(
         planned.name, planned.stated, str(root), compared, record.changed, record.looks

@@ -69,7 +69,8 @@ class OneOf(Rule):
             raise ConfigError(f"{key} must be {self}, got {value}")
 
     def __str__(self) -> str:
-        return either([*map(str, self.values), *(["the name of a plug-in"] * bool(self.plug_ins))])
+        plug_in = ["the name of a plug-in"] if self.plug_ins else []
+        return either([*map(str, self.values), *plug_in])
 
 
 @dataclass(frozen=True)

@@ -114,9 +114,8 @@ def assign_runs(
 ) -> ArmRuns:
     """Assign runs to the arms of a study.
 
-    `members` are the runs of `finished_folders` as read by law.analysis, `diverged` the diverged
-    runs by name,
-    `not_started` the names of the runs that were never started.
+    `members`: the runs of `finished_folders` as read by law.analysis; `diverged`: the diverged runs
+    by name; `not_started`: the names of the runs that were never started.
     """
     by_name = {Path(member.result.run).name: member for member in members}
     lost = diverged or {}

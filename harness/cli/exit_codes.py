@@ -92,6 +92,8 @@ def explain(error: BaseException, traceback: bool) -> int:
         where = f"{error.filename or 'output'}: " if error.strerror else ""  # a library's own words
         say(f"{where}{error.strerror or error}")
         return StorageError.exit_code
+    if isinstance(error, RuntimeError) and isinstance(error.__context__, KeyboardInterrupt):
+        return EXIT_INTERRUPTED_TWICE  # Ctrl-C within Event.wait, which released its lock twice
     notes = getattr(error, "__notes__", ["repeat the command with --debug for details"])
     say(f"internal error: {type(error).__name__}: {error}; {'; '.join(notes)}")
     return 1

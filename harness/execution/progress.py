@@ -21,6 +21,8 @@ from harness.records.run_folder import RunFolder
 from harness.utils.safe_text import text
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
+LOOK_EVERY_S = 0.1
+"""How often it is looked whether to stop."""
 MOST_BYTES = 2**20
 """Most bytes of metrics.jsonl read at once: only the last row is shown."""
 MOST_SHARE = 0.02
@@ -128,10 +130,22 @@ def snapshots(
     """
     wait_s, ended = every_s, False
     while not ended:
-        ended = stop.wait(wait_s)
+        ended = _wait(stop, wait_s)
         began_s = time.thread_time()
         yield [watcher.read() for watcher in watchers]
         wait_s = max(every_s, (time.thread_time() - began_s) / MOST_SHARE)
+
+
+def _wait(stop: threading.Event, wait_s: float) -> bool:
+    """Wait `wait_s` seconds, or less if `stop` is set, and return whether it is.
+
+    It sleeps: Ctrl-C within `stop.wait` can become a RuntimeError, as the event's lock is then
+    released twice.
+    """
+    until_s = time.monotonic() + wait_s
+    while not stop.is_set() and (left_s := until_s - time.monotonic()) > 0:
+        time.sleep(min(LOOK_EVERY_S, left_s))
+    return stop.is_set()
 
 
 def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:

@@ -151,9 +151,11 @@ def _wait(stop: threading.Event, wait_s: float) -> bool:
 def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
     """Show a live table, without redirecting stdout, where the caller may print JSON."""
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
+        at_once = 0
         for views in snapshots(watchers, LIVE_EVERY_S, stop):
+            at_once = max(at_once, progress_view.running(views))
             most = console.height - MARGIN_LINES
-            live.update(progress_view.table(views, most, console.width), refresh=True)
+            live.update(progress_view.table(views, most, console.width, at_once), refresh=True)
 
 
 def _print_lines(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
@@ -161,12 +163,13 @@ def _print_lines(watchers: Sequence[RunWatcher], console: Console, stop: threadi
     for view in printed:
         if view.status == "running":
             console.print(text(progress_view.line(view)), soft_wrap=True)
+    at_once = 0
     for views in snapshots(watchers, PLAIN_EVERY_S, stop):
-        finished = 0
+        at_once, finished = max(at_once, progress_view.running(views)), 0
         for index, view in enumerate(views):
             if progress_view.worth_a_line(printed[index], view):
                 console.print(text(progress_view.line(view)), soft_wrap=True)
                 finished += view.status in run_state.ENDED
                 printed[index] = view
-        if finished and any(view.status not in run_state.ENDED for view in printed):
-            console.print(text(progress_view.overall(printed)), soft_wrap=True)
+        if finished and any(view.status not in run_state.ENDED for view in views):
+            console.print(text(progress_view.overall(views, at_once)), soft_wrap=True)

@@ -43,10 +43,13 @@ class RunView:
     """Estimated remaining seconds, from the recent pace."""
 
 
-def table(views: Sequence[RunView], most: int, columns: int | None = None) -> Group:
+def table(
+    views: Sequence[RunView], most: int, columns: int | None = None, at_once: int = 0
+) -> Group:
     """Return a table of at most `most` runs, `columns` characters wide, preferring running ones.
 
-    Below it are the counts of the runs not shown and the remaining time of all.
+    Below it are the counts of the runs not shown and the remaining time of all, of which `at_once`
+    run at once (`overall_left_s`).
     """
     order = sorted(range(len(views)), key=lambda i: _rank(views[i]))
     shown = [views[index] for index in sorted(order[: max(most, 1)])]
@@ -60,7 +63,7 @@ def table(views: Sequence[RunView], most: int, columns: int | None = None) -> Gr
     hidden = Counter(views[index].status for index in order[len(shown) :])
     counts = ", ".join(f"{count} {status}" for status, count in hidden.items())
     notes = [f"and {counts}"] if counts else []
-    notes += [overall(views)] if len(views) > 1 else []
+    notes += [overall(views, at_once)] if len(views) > 1 else []
     notes.append(LEGEND)
     wrapped = [terminal.wrap(note, columns).split("\n") for note in notes]
     return Group(*lines, *(text(line, "dim") for note in wrapped for line in note))
@@ -100,29 +103,36 @@ def _cells(view: RunView) -> tuple[str, ...]:
     )
 
 
-def overall(views: Sequence[RunView]) -> str:
+def running(views: Sequence[RunView]) -> int:
+    """Return how many of the runs are running."""
+    return sum(view.status == "running" for view in views)
+
+
+def overall(views: Sequence[RunView], at_once: int = 0) -> str:
     """Return `3 of 9 runs done, 2 running; some 12 min left for all`."""
     counts = Counter(view.status for view in views)
     told = [f"{counts[word]} {word}" for word in MOST_URGENT_FIRST[:-2] if counts[word]]
-    left = overall_left_s(views)
+    left = overall_left_s(views, at_once)
     end = "" if left is None else f"; about {duration(left)} left for all runs"
     return ", ".join([f"{counts['done']} of {len(views)} runs done", *told]) + end
 
 
-def overall_left_s(views: Sequence[RunView]) -> float | None:
-    """Estimate the seconds until all runs are done, if as many as now keep running at their mean
-    pace; None if no running run has a pace yet.
+def overall_left_s(views: Sequence[RunView], at_once: int = 0) -> float | None:
+    """Estimate the seconds until all runs are done, at the mean pace of those that run.
+
+    `at_once`: most runs that ran at once, since just now a process may be between two runs. Returns
+    None if no run has a pace yet.
     """
-    running = [view for view in views if view.status == "running"]
+    ahead = [view for view in views if view.status in ("planned", "running")]
     paces = [
         view.left_s / (view.steps - view.step)
-        for view in running
-        if view.left_s is not None and view.steps > view.step
+        for view in ahead
+        if view.status == "running" and view.left_s is not None and view.steps > view.step
     ]
     if not paces:
         return None
-    ahead = sum(max(v.steps - v.step, 0) for v in views if v.status in ("planned", "running"))
-    return ahead * sum(paces) / len(paces) / len(running)
+    steps = sum(max(view.steps - view.step, 0) for view in ahead)
+    return steps * sum(paces) / len(paces) / min(max(at_once, running(views)), len(ahead))
 
 
 SHARE_A_LINE = 0.1

@@ -249,6 +249,9 @@ def test_the_time_left_for_all_is_that_of_all_steps_ahead_at_the_present_pace() 
     two = [running(50, 100.0), running(50, 100.0)]  # 2 s a step, two at once
     assert progress_view.overall_left_s([*two, done]) == pytest.approx(100)
     assert progress_view.overall_left_s([*two, done, planned, planned]) == pytest.approx(300)
+    one = [two[0], planned, planned]  # the other process is between two runs
+    assert progress_view.overall_left_s(one, at_once=2) == pytest.approx(250)
+    assert progress_view.overall_left_s([two[0]], at_once=2) == pytest.approx(100)
     assert progress_view.overall_left_s([running(0, None), done]) is None
     assert progress_view.overall_left_s([done]) is None
     assert progress_view.overall([*two, done, RunView("f", 10, "failed")]) == (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from harness.planning.settings import RequestedLevels, swept_words
 from harness.planning.task import PlanningTask
-from harness.study import file
+from harness.study import link_statements
 
 NAME = "planned"
 FILE = f"{NAME}.yaml"
@@ -66,7 +66,9 @@ def _arms(levels: Sequence[str]) -> dict[str, str]:
     for number, level in enumerate(levels, 1):
         name = _arm(level)
         taken = name in names.values()
-        names[level] = f"level_{number}" if taken or not file.ARM.fullmatch(name) else name
+        names[level] = (
+            f"level_{number}" if taken or not link_statements.ARM.fullmatch(name) else name
+        )
     return names
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,23 +11,14 @@ from typing import Any
 from harness.compose import search_path
 from harness.config import ranges as checks
 from harness.errors import ConfigError
-from harness.law.compare import quantities
 from harness.law.compare.claims import MOST_SEEDS
-from harness.law.compare.quantities import QUANTITIES
 from harness.law.compare.random_effects import FEWEST_SEEDS
-from harness.law.compare.replicates import COMMON
 from harness.probes.expected import ProbeSize
-from harness.records.study_file import FactorialTable, Link
-from harness.study import probe_links
-from harness.utils import shape
+from harness.records.study_file import Link
+from harness.study import link_statements, probe_links
 
-ARM = re.compile(r"[a-z0-9][a-z0-9_]{0,31}")
-DIRECTIONS = ("less", "more", "earlier")
 RIVALS = ("starved",)
-OF_LINK = (*(f.name for f in dataclasses.fields(Link) if f.name != "name"), probe_links.LEVEL)
 NULL_CONTROLS, NULL_CONTROL = "null_controls", "algorithm.null_control=true"
-CROSSED = "crossed"
-NEEDED = ("quantity", "arm", "direction", "margin")
 
 
 @dataclass(frozen=True)
@@ -66,12 +55,14 @@ def read(name: str) -> StudyFile:
     arms = _with_null_controls(path, _arms(path, values.get("arms")), values)
     best = _best(path, values.get("best", {}), arms)
     names = [*arms, *best]
-    links, asked = (_links(path, part, values.get(part), names) for part in ("links", "checks"))
+    links, asked = (
+        link_statements.read(path, part, values.get(part), names) for part in ("links", "checks")
+    )
     for link in (*links, *asked):
-        _check_once(path, link, best)
+        link_statements.check_once(path, link, best)
     if not links:
         raise ConfigError(f"{path}: links must hold at least one link, got {values.get('links')!r}")
-    _check_given(path, links, asked)
+    link_statements.check_given(path, links, asked)
     if values.get("rival") is not None:
         checks.one_of(f"{path}: rival", str(values["rival"]), RIVALS)
     return StudyFile(
@@ -144,7 +135,7 @@ def _arms(path: Path, value: Any) -> dict[str, tuple[str, ...]]:
     if not isinstance(value, dict) or not value:
         raise ConfigError(f"{path}: arms must map names to lists of words, got {value!r}")
     for name in value:
-        if not (isinstance(name, str) and ARM.fullmatch(name)):
+        if not (isinstance(name, str) and link_statements.ARM.fullmatch(name)):
             rule = "must be at most 32 of a-z, 0-9 and '_', since it names folders"
             raise ConfigError(f"{path}: the name of an arm {rule}, got {name!r}")
     return {name: _words(path, f"arms.{name}", words) for name, words in value.items()}
@@ -184,7 +175,7 @@ def _best(path: Path, value: Any, arms: Mapping[str, Any]) -> dict[str, tuple[st
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: best must map names to lists of arms, got {value!r}")
     for name, of in value.items():
-        if name in arms or not (isinstance(name, str) and ARM.fullmatch(name)):
+        if name in arms or not (isinstance(name, str) and link_statements.ARM.fullmatch(name)):
             raise ConfigError(
                 f"{path}: best: a name must be valid for an arm and not used, got {name!r}"
             )
@@ -201,125 +192,3 @@ def _deciding(path: Path, value: Any, links: Sequence[Link]) -> tuple[str, ...]:
         raise ConfigError(f"{path}: deciding must be a list of links, got {value!r}")
     checks.all_of(f"{path}: deciding", map(str, value), names)
     return tuple(map(str, value))
-
-
-def _links(path: Path, part: str, value: Any, arms: Sequence[str]) -> tuple[Link, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, dict):
-        raise ConfigError(f"{path}: {part} must map names to statements, got {value!r}")
-    for name in value:
-        if not isinstance(name, str):
-            raise ConfigError(f"{path}: {part}: a name must be text, got {name!r}")
-    return tuple(_link(f"{path}: {part}.{name}", name, of, arms) for name, of in value.items())
-
-
-def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
-    if not isinstance(of, dict):
-        raise ConfigError(f"{where} must be a mapping of {', '.join(OF_LINK)}, got {of!r}")
-    for key in of:
-        checks.one_of(f"{where}: a key", str(key), OF_LINK)
-    missing = next((key for key in NEEDED if key not in of), None)
-    if missing:
-        raise ConfigError(f"{where}.{missing} is required, got only {', '.join(map(str, of))}")
-    probe, table = probe_links.of_probe(where, of), _parse_table(f"{where}.{CROSSED}", of, arms)
-    parsed = (*probe_links.KEYS, CROSSED)
-    plain = {key: value for key, value in of.items() if key not in parsed}
-    values = {"name": name, "against": None, **plain}
-    defaults = {f.name: f.default for f in dataclasses.fields(Link) if f.name not in values}
-    problem = shape.problem(Link, {**defaults, **values})
-    if problem:
-        raise ConfigError(f"{where}.{problem}")
-    link = Link(**values, probe=probe, crossed=table)
-    _check_link(where, link, table.factors if table else arms)
-    return link
-
-
-def _parse_table(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> FactorialTable | None:
-    """Return the crossed table of the link `of`; None for a link between arms."""
-    if CROSSED not in of:
-        return None
-    value, keys = of[CROSSED], [f.name for f in dataclasses.fields(FactorialTable)]
-    if not isinstance(value, dict) or sorted(map(str, value)) != sorted(keys):
-        raise ConfigError(f"{where} must be a mapping of {', '.join(keys)}, got {value!r}")
-    for key in ("rows", "columns"):
-        name = value[key]
-        if not (isinstance(name, str) and ARM.fullmatch(name)) or name in arms:
-            rule = "must be at most 32 of a-z, 0-9 and '_', and not the name of an arm"
-            raise ConfigError(f"{where}.{key} {rule}, got {name!r}")
-    if value["rows"] == value["columns"]:
-        rule = f"must be another factor than {value['rows']}"
-        raise ConfigError(f"{where}.columns {rule}, got the same")
-    rows = value["arms"]
-    if not isinstance(rows, list) or not all(isinstance(row, list) and row for row in rows):
-        raise ConfigError(f"{where}.arms must be a list of rows, each a list of arms, got {rows!r}")
-    for row in rows:
-        checks.all_of(f"{where}.arms", map(str, row), arms)
-    lengths = [len(row) for row in rows]
-    if len(set(lengths)) > 1:
-        rule = "must have an arm in every place, so rows of equal length"
-        raise ConfigError(f"{where}.arms {rule}, got rows of {', '.join(map(str, lengths))}")
-    if len(rows) < 2 or lengths[0] < 2:
-        rule = "must be at least two rows of two arms"
-        raise ConfigError(f"{where}.arms {rule}, got {len(rows)} of {lengths[0] if rows else 0}")
-    return FactorialTable(
-        value["rows"], value["columns"], tuple(tuple(map(str, row)) for row in rows)
-    )
-
-
-def _check_once(path: Path, link: Link, best: Mapping[str, Sequence[str]]) -> None:
-    """Raise ConfigError for an arm that occurs twice in a crossed table, also as part of a best
-    arm: levels would agree merely because they share runs.
-    """
-    seen: set[str] = set()
-    for arm in probe_links.arms_of(link, best) if link.crossed else ():
-        if arm in seen:
-            rule = "must hold each arm once, also as one of `best`"
-            raise ConfigError(f"{path}: {link.name}.{CROSSED}.arms {rule}, got {arm!r} twice")
-        seen.add(arm)
-
-
-def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
-    """Raise ConfigError for an invalid link. `names`: possible arms, or factors of its table."""
-    if link.probe is None and link.quantity not in quantities.OLD_NAMES:
-        checks.one_of(f"{where}.quantity", link.quantity, quantities.STUDIED)
-    quantity = quantities.of_link(link)
-    checks.one_of(f"{where}.direction", link.direction, DIRECTIONS)
-    checks.one_of(f"{where}.evaluation", link.evaluation, COMMON)
-    checks.one_of(f"{where}.arm", link.arm, names)
-    if link.against is not None:
-        checks.one_of(f"{where}.against", link.against, names)
-    kind = "factor" if link.crossed else "arm"
-    if link.against == link.arm:
-        raise ConfigError(f"{where}.against must be another {kind} than {link.arm}, got the same")
-    if link.crossed and link.against is None:
-        raise ConfigError(f"{where}.against must be the other factor of the table, got none")
-    if link.crossed and link.spread:
-        rule = f"must be false with {CROSSED}, which compares means"
-        raise ConfigError(f"{where}.spread {rule}, got true")
-    if not (math.isfinite(link.margin) and link.margin > 0):
-        raise ConfigError(f"{where}.margin must be a finite number above 0, got {link.margin!r}")
-    if link.direction == "earlier" and link.crossed:
-        raise ConfigError(f"{where}.direction must be less or more for variances, got 'earlier'")
-    if link.direction == "earlier" and not quantity.is_onset:
-        raise ConfigError(
-            f"{where}.direction must be less or more, except for an onset, got 'earlier'"
-        )
-    if link.net_of_null and not quantity.null:
-        allowed = ", ".join(name for name in quantities.STUDIED if QUANTITIES[name].null)
-        raise ConfigError(f"{where}.net_of_null must be false, except for {allowed}, got true")
-
-
-def _check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> None:
-    """Check `given`: a link may depend on any check, a check only on one before it."""
-    check_names = [check.name for check in asked]
-    for link in (*links, *asked):
-        if link.given is not None and not check_names:
-            rule = "must name a check, but the file has no checks"
-            raise ConfigError(f"{path}: {link.name}.given {rule}, got {link.given!r}")
-        if link.given is not None:
-            checks.one_of(f"{path}: {link.name}.given", link.given, check_names)
-    for place, check in enumerate(asked):
-        if check.given in check_names[place:]:
-            rule = "must be an earlier check"
-            raise ConfigError(f"{path}: {check.name}.given {rule}, got {check.given!r}")

@@ -19,7 +19,7 @@ from harness.planning import answer, pilot, settings, shipped, show, study_file
 from harness.planning.answer import PlanRequest, PlanResult
 from harness.planning.task import parse_effect
 from harness.report.text import answer as answers
-from harness.study import arms, file
+from harness.study import arms, file, link_statements
 from tests.planning import made
 from tests.planning.made import SHORT, write_runs
 
@@ -208,7 +208,7 @@ def test_arms_are_named_as_a_study_takes_them() -> None:
     told = study_file.text(task, made.asked("policy=tabular", two), made.WORDS, {})
     arms = yaml.safe_load(told)["arms"]
     assert len(arms) == 2
-    assert all(file.ARM.fullmatch(arm) for arm in arms)
+    assert all(link_statements.ARM.fullmatch(arm) for arm in arms)
 
 
 def test_a_direction_that_the_pilot_does_not_show_is_left_to_the_user() -> None:

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from harness.law.compare import groups
+from harness.law.compare import groups, seed_means
 from harness.law.estimate.entropy_ledger import COLUMNS, PARTS
 from harness.law.io import discover, identity, reading
 from harness.law.io.table import ReadError
@@ -135,7 +135,7 @@ def tables(of: Arms) -> Iterator[str]:
 
 def mean(runs: Sequence[Run], part: str, decimals: int = 3) -> str:
     """Mean over runs ± half its 95% t interval, which one run does not have."""
-    pool = groups.mean_over_seeds([run.sums[part] for run in runs], 0)
+    pool = seed_means.mean_over_seeds([run.sums[part] for run in runs], 0)
     half = "" if pool.high is None else f" ± {pool.high - (pool.mean or 0.0):.{decimals}f}"
     return f"{pool.mean:+.{decimals}f}{half}"
 

@@ -24,7 +24,8 @@ from numpy.random import Generator
 from scipy import stats
 
 from harness.law.compare import links, study_verdict
-from harness.law.compare.links import UNDECIDED, VERDICTS, Earlier, LinkObservations
+from harness.law.compare.link_observations import LinkObservations
+from harness.law.compare.links import UNDECIDED, VERDICTS, Earlier
 from harness.law.results import Floats
 from harness.records.study_file import Link
 

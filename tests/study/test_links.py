@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.law.compare import links, study_verdict
-from harness.law.compare.links import LinkObservations
+from harness.law.compare.link_observations import LinkObservations
 from harness.law.compare.worst_case import LostPair
 from harness.records.study_file import Link
 from tests.present import present

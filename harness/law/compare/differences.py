@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.compare import claims, groups, incomparable, quantities, random_effects, scales
+from harness.law.compare import (
+    claims,
+    incomparable,
+    quantities,
+    random_effects,
+    reward_column,
+    scales,
+)
 from harness.law.compare.comparison_basis import (
     ComparisonBasis,
     restrict_to_horizon,
@@ -157,7 +164,9 @@ def _of_runs(pair: GroupPair, quantity: str) -> list[Any]:
     if quantity == "onset":
         return []
     return [
-        groups.number_on(m.result, quantity, m.column) for side in pair.sides for m in side.members
+        reward_column.number_on(m.result, quantity, m.column)
+        for side in pair.sides
+        for m in side.members
     ]
 
 

@@ -1,8 +1,4 @@
-"""Group runs that differ only in the seed, and average their numbers on a common reward column.
-
-Each run by itself uses eval/reward if it has enough values. A mean over two different columns
-would be meaningless, so a group needs a common one.
-"""
+"""Group runs that differ only in the seed, and average their numbers on a common reward column."""
 
 from __future__ import annotations
 
@@ -11,81 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from harness.config import keys
-from harness.law.compare import random_effects
 from harness.law.compare.replicates import Replicate
-from harness.law.estimate import numbers
+from harness.law.compare.reward_column import common_column, law_fails, number_on, why_no_column
+from harness.law.compare.seed_means import (
+    count_unknown_seeds,
+    drop_interval_of_repeats,
+    mean_over_seeds,
+    random_effects_mean,
+    unweighted_mean,
+)
 from harness.law.group_results import Axes, GroupResult, SeedMean
 from harness.law.io import integrity
-from harness.law.io.clean import FEWEST_POINTS
-from harness.law.io.columns import EVALUATION
 from harness.law.io.identity import FolderIdentity
 from harness.law.result_parts import SkippedPath
-from harness.law.results import Interval, RunResult
-
-NONE_SHARED = "no mean of a, ceiling and gain: the runs share no reward column ({columns})"
-
-
-def points_by_column(run: RunResult) -> dict[str, int]:
-    """Return reward column with a law -> number of points."""
-    headline = {run.reward: run.n_valid or 0} if run.reward is not None else {}
-    return headline | {column: law.n_valid for column, law in (run.fits or {}).items()}
-
-
-def common_column(runs: Sequence[RunResult]) -> str | None:
-    """Return the reward column for a mean over runs; None if there is none, or no run.
-
-    It is the runs' own column if all agree. Otherwise it is the shared column with most points,
-    counted up to the number needed, with preference for eval/reward.
-    """
-    headlines = {run.reward for run in runs}
-    if len(headlines) == 1:
-        return headlines.pop()
-    held = [points_by_column(run) for run in runs]
-    shared = [c for c in held[0] if all(c in one for one in held)] if held else []
-    fewest = {c: min(FEWEST_POINTS, *(one[c] for one in held)) for c in shared}
-    return max(shared, key=lambda c: (fewest[c], c == EVALUATION), default=None)
-
-
-def why_no_column(runs: Sequence[RunResult]) -> str | None:
-    """Return the sentence that explains why runs share no column; None if they do, or no run."""
-    if not runs or common_column(runs) is not None:
-        return None
-    columns = sorted({run.reward or "" for run in runs})
-    return NONE_SHARED.format(columns=" and ".join(columns))
-
-
-def number_on(run: RunResult, quantity: str, column: str | None) -> Interval | None:
-    """Return a, ceiling or gain of a run on `column`; None if it was not fitted there."""
-    if column is not None and column == run.reward:
-        on_headline: Interval | None = getattr(run, quantity)
-        return on_headline
-    law = (run.fits or {}).get(column or "")
-    on_other: Interval | None = getattr(law, quantity, None)
-    return on_other
-
-
-def verdict_on(run: RunResult, column: str | None) -> str | None:
-    """Return the verdict on `column`, or on the run's own column if `column` is None."""
-    if column is None or column == run.reward:
-        return run.verdict
-    law = (run.fits or {}).get(column)
-    return law.verdict if law is not None else None
-
-
-def law_fails(run: RunResult, column: str | None) -> bool:
-    """Return whether a run has no single law on `column`, and so no a and no ceiling."""
-    if column is not None and column == run.reward:
-        return _no_law(run.verdict, run.reasons)
-    law = (run.fits or {}).get(column or "")
-    return law is not None and _no_law(law.verdict, law.reasons)
-
-
-def _no_law(verdict: str | None, reasons: Sequence[str] | None) -> bool:
-    return verdict == "fails" or "stages" in (reasons or ())
-
+from harness.law.results import RunResult
 
 NO_AXES = {"seed", "schema"}
 
@@ -248,48 +184,9 @@ def _onset(runs: Sequence[RunResult]) -> SeedMean:
     return drop_interval_of_repeats(onset, [run.seed for run in runs])
 
 
-def count_unknown_seeds(seeds: Sequence[int | None]) -> int:
-    """Return the number of runs with an unknown seed, which may be repeats; 0 for a single run."""
-    return seeds.count(None) if len(seeds) > 1 else 0
-
-
-def drop_interval_of_repeats(pool: SeedMean, seeds: Sequence[int | None]) -> SeedMean:
-    """Remove the interval if runs may be repeats, whose spread is not the spread over seeds."""
-    return replace(pool, low=None, high=None) if count_unknown_seeds(seeds) else pool
-
-
 def _within_the_run(onset: SeedMean) -> SeedMean:
     """Clip the interval at 0: with few seeds it can reach before the first step."""
     return onset if onset.low is None else replace(onset, low=max(onset.low, 0.0))
-
-
-def mean_over_seeds(values: Sequence[float], censored: int) -> SeedMean:
-    """Return the mean over seeds and its 95% t interval. Seeds, not steps, are the replicates."""
-    n = len(values)
-    if n == 0:
-        return SeedMean(None, None, None, 0, censored)
-    mean = float(np.mean(values))
-    if n == 1:
-        return SeedMean(mean, None, None, 1, censored)
-    half = numbers.t_quantile(0.975, n - 1) * float(np.std(values, ddof=1)) / n**0.5
-    return SeedMean(mean, mean - half, mean + half, n, censored)
-
-
-def unweighted_mean(of_runs: Sequence[Interval | None]) -> SeedMean:
-    """Return the unweighted mean over runs (see quantities.Quantity.weighed)."""
-    values = [interval.value for interval in of_runs if interval is not None]
-    return mean_over_seeds(values, censored=len(of_runs) - len(values))
-
-
-def random_effects_mean(of_runs: Sequence[Interval | None]) -> SeedMean:
-    """Return the random-effects mean, which gives imprecise runs little weight."""
-    measured = [interval for interval in of_runs if interval is not None]
-    mean = random_effects.mean(random_effects.sample(measured))
-    if mean is None:
-        return unweighted_mean(of_runs)
-    interval = mean.interval()
-    censored = len(of_runs) - len(measured)
-    return SeedMean(interval.value, interval.low, interval.high, len(measured), censored)
 
 
 def _skip_other_cards(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.law.compare import groups, scales
+from harness.law.compare import scales, seed_means
 from harness.law.compare.comparison_basis import ComparisonBasis, share_done
 from harness.law.compare.pairs import GroupPair
 from harness.law.compare.random_effects import FEWEST_SEEDS
@@ -53,7 +53,7 @@ def no_replicates(pair: GroupPair, quantity: str) -> str | None:
             return f"{side.name} has one seed: seeds are the replicates, not steps"
     for side in pair.sides:
         runs = side.members_with(quantity)
-        unknown = groups.count_unknown_seeds([member.identity.seed for member in runs])
+        unknown = seed_means.count_unknown_seeds([member.identity.seed for member in runs])
         if unknown:
             of = f"{unknown} of {len(runs)} runs of {side.name}"
             return f"the seed of {of} is unknown, so the runs may be repeats of one seed"

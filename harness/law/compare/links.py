@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.law.compare import claims, crossed, link_tests, looks
+from harness.law.compare.link_observations import LinkObservations
 from harness.law.compare.link_tests import ROUNDING, LinkTestAtLook, VerdictPValues
 from harness.law.compare.looks import Pairs
 from harness.law.compare.random_effects import FEWEST_SEEDS, Estimate
@@ -45,43 +46,6 @@ AT_WORST = (
 
 Earlier = Mapping[str, Sequence[Pairs]]
 """Link -> the pairs of each earlier look."""
-
-
-@dataclass(frozen=True)
-class LinkObservations:
-    """The numbers a link is judged on."""
-
-    link: Link
-    differences: Mapping[int, float]
-    """Seed -> the number of the arm minus that of the other arm."""
-    net: Mapping[int, float] | None = None
-    """The differences net of the null controls; None if the link does not ask for that."""
-    censored: int | None = None
-    """The number of runs without an onset in both arms; None if the quantity is no onset."""
-    runs: int = 0
-    """The number of runs with a number in both arms."""
-    own: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    """Arm -> seed -> the number of its run, over the same seeds. For a crossed table: factor, or
-    both factors together -> seed -> pseudo-value of the component."""
-    gains: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    """Arm -> gains of its runs, for a link on reward between arms."""
-    names: Mapping[int, str] = field(default_factory=dict)
-    """Seed -> names of the runs of its pair. The seed is used if there is none."""
-    lost: Mapping[int, LostPair] = field(default_factory=dict)
-    """Seeds whose pair has no number because one of its runs diverged."""
-    unanswered: Mapping[str, str] = field(default_factory=dict)
-    """Run without a number from its probe -> the reason."""
-    of_arms: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
-    """For a crossed table: arm -> seed -> the number of its run, for seeds complete in all arms."""
-
-    @property
-    def judged(self) -> Mapping[int, float]:
-        return self.differences if self.net is None else self.net
-
-    @property
-    def pairs(self) -> Pairs:
-        """The identity of a look: the names of its pairs."""
-        return frozenset(self.names.get(seed, str(seed)) for seed in self.judged)
 
 
 @dataclass(frozen=True)

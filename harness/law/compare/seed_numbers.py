@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.law.compare import groups, quantities, scales
+from harness.law.compare import quantities, scales, seed_means
 from harness.law.compare.comparison_basis import (
     ComparisonBasis,
     onset_share,
@@ -44,12 +44,12 @@ def by_place(sides: Sequence[ComparedGroup]) -> dict[int, GroupNumbers]:
                 *(_seed(m, *numbers) for m, *numbers in zip(side.members, *values, strict=True)),
                 *(_seed(m, *[None] * len(OWN_ERROR)) for m in side.diverged),
             ],
-            onset=groups.drop_interval_of_repeats(
+            onset=seed_means.drop_interval_of_repeats(
                 _onset(side.onset_members, onsets[order] if onsets else None),
                 [member.identity.seed for member in side.onset_members],
             ),
             **{
-                name: groups.drop_interval_of_repeats(
+                name: seed_means.drop_interval_of_repeats(
                     _mean(name, of_runs, len(side.diverged)), side.seeds
                 )
                 for name, of_runs in zip(OWN_ERROR, values, strict=True)
@@ -102,8 +102,10 @@ def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
 
 def _mean(quantity: str, of_runs: Sequence[Interval | None], diverged: int) -> SeedMean:
     """Return the mean with the weights of quantities.samples(). Diverged runs are censored."""
-    mean = groups.random_effects_mean if QUANTITIES[quantity].weighed else groups.unweighted_mean
-    return mean([*of_runs, *[None] * diverged])
+    numbers = [*of_runs, *[None] * diverged]
+    if QUANTITIES[quantity].weighed:
+        return seed_means.random_effects_mean(numbers)
+    return seed_means.unweighted_mean(numbers)
 
 
 def _onset(members: Sequence[Member], restricted: Sample | None) -> SeedMean:
@@ -113,8 +115,8 @@ def _onset(members: Sequence[Member], restricted: Sample | None) -> SeedMean:
     """
     without = [onset_share(member) for member in members].count(None)
     if restricted is None or without == len(members):
-        return groups.mean_over_seeds([], censored=without)
-    mean = groups.mean_over_seeds(list(restricted.values), censored=without)
+        return seed_means.mean_over_seeds([], censored=without)
+    mean = seed_means.mean_over_seeds(list(restricted.values), censored=without)
     if mean.low is None or mean.high is None:
         return mean
     return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.config.run import SCHEMA
-from harness.law.compare import deaf_schedule, links, quantities, study_arms, study_verdict
+from harness.law.compare import (
+    deaf_schedule,
+    link_observations,
+    links,
+    quantities,
+    study_verdict,
+)
 from harness.law.compare.deaf_schedule import DeafComparison
 from harness.law.compare.links import LinkResult
 from harness.law.compare.looks import Pairs
@@ -117,8 +123,8 @@ def judge_study(
     for look in looks:
         for name, pairs in look.pairs.items():
             earlier.setdefault(name, []).append(frozenset(pairs))
-    seen = [study_arms.observe_link(link, runs) for link in stated.links]
-    asked = [study_arms.observe_link(check, runs) for check in stated.checks]
+    seen = [link_observations.observe_link(link, runs) for link in stated.links]
+    asked = [link_observations.observe_link(check, runs) for check in stated.checks]
     held = study_verdict.hold_back_checks(links.judge_links(asked, [], earlier, stated.most_seeds))
     judged = study_verdict.hold_back(
         links.judge_links(seen, stated.deciding, earlier, stated.most_seeds), held

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.law.compare import groups, random_effects
+from harness.law.compare import random_effects, reward_column
 from harness.law.compare.groups import Member
 from harness.law.group_results import GroupResult, SeedMean
 from harness.law.population import between_seeds, log_normal, survival
@@ -57,7 +57,7 @@ def _population(group: GroupResult, by_run: Mapping[str, Member]) -> Population:
 
 def _follows(group: GroupResult, runs: Sequence[RunResult], lost: int) -> LawShare:
     """Return the share of seeds that follow the law. Diverged runs count as undetermined."""
-    verdicts = [groups.verdict_on(run, group.reward) for run in runs]
+    verdicts = [reward_column.verdict_on(run, group.reward) for run in runs]
     follows = between_seeds.share_following([*verdicts, *[None] * lost])
     if not group.unknown_seeds:
         return follows
@@ -71,8 +71,8 @@ def _over_seeds(
     told = [
         (run, number)
         for run in runs
-        if not groups.law_fails(run, group.reward)
-        and (number := groups.number_on(run, quantity, group.reward)) is not None
+        if not reward_column.law_fails(run, group.reward)
+        and (number := reward_column.number_on(run, quantity, group.reward)) is not None
     ]
     sample = random_effects.sample([number for _, number in told])
     known = not group.unknown_seeds

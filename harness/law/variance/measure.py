@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.law.compare import groups
+from harness.law.compare import groups, seed_means
 from harness.law.estimate import entropy_ledger, numbers
 from harness.law.estimate.entropy_ledger import PARTS
 from harness.law.results import Floats, Interval
@@ -63,7 +63,7 @@ def _arms(arms: Sequence[Sequence[RunAtLevel]]) -> tuple[Arm, ...]:
 
 def _arm(arm: Sequence[RunAtLevel], key: Mapping[str, Any]) -> Arm:
     values = [one.columns["reward"] for one in arm]
-    pool = groups.mean_over_seeds(values, 0)
+    pool = seed_means.mean_over_seeds(values, 0)
     heard = [one.columns["listening"] for one in arm if "listening" in one.columns]
     table = parts.outcome_table(arm)
     kept = arm[0].outcomes

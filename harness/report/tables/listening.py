@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from harness.law.compare.groups import drop_interval_of_repeats, mean_over_seeds
+from harness.law.compare.seed_means import drop_interval_of_repeats, mean_over_seeds
 from harness.law.group_results import Analysis, GroupResult, SeedMean
 from harness.law.result_parts import Yardsticks
 from harness.law.results import BoundedEstimate, RunResult

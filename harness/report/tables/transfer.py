@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.config.run import LEVELS
-from harness.law.compare.groups import drop_interval_of_repeats, mean_over_seeds
+from harness.law.compare.seed_means import drop_interval_of_repeats, mean_over_seeds
 from harness.law.group_results import Analysis, GroupResult, SeedMean
 from harness.law.results import RunResult
 from harness.report.text import wording

@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 from harness.law import advice
 from harness.law.advice import Suggestion
-from harness.law.compare.groups import (
+from harness.law.compare.reward_column import number_on, verdict_on
+from harness.law.compare.seed_means import (
     drop_interval_of_repeats,
     mean_over_seeds,
-    number_on,
     unweighted_mean,
-    verdict_on,
 )
 from harness.law.estimate import null_control, numbers
 from harness.law.group_results import Analysis, GroupResult, SeedMean

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.law.compare import crossed, link_tests, links
-from harness.law.compare.links import LinkObservations
+from harness.law.compare.link_observations import LinkObservations
 from harness.law.compare.worst_case import UNBOUNDED
 from harness.law.results import Floats
 from harness.records.study_file import FactorialTable, Link

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.law.analysis import analyse
-from harness.law.compare.groups import mean_over_seeds
+from harness.law.compare.seed_means import mean_over_seeds
 from harness.law.result_parts import SkippedPath
 from harness.testing import run_folders, synthetic
 from harness.testing.synthetic import LOW, lawful_rows

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.law.compare import quantities, study_arms, worst_case
+from harness.law.compare import link_observations, quantities, study_arms, worst_case
 from harness.law.compare.claims import DEFAULT_MARGINS
 from harness.law.compare.comparison_basis import ComparisonBasis, horizon
 from harness.law.compare.groups import Member
@@ -191,7 +191,9 @@ def test_a_link_looks_for_onsets_in_the_part_that_both_arms_have_done() -> None:
     link = replace(LINK, quantity="probe_onset", direction="earlier")
     hard = {seed: collapsed("probe_onset", at) for seed, at in ((1, 0.5), (2, 0.8), (3, None))}
     medium = {seed: collapsed("probe_onset", None, last=60) for seed in hard}
-    observed = study_arms.observe_link(link, ArmRuns({"hard": hard, "medium": medium}, {}, {}))
+    observed = link_observations.observe_link(
+        link, ArmRuns({"hard": hard, "medium": medium}, {}, {})
+    )
     assert observed.differences == pytest.approx({1: -0.1, 2: 0.0, 3: 0.0})
     assert (observed.censored, observed.runs) == (4, 6)
 
@@ -200,8 +202,8 @@ def test_a_link_looks_for_onsets_in_the_part_that_both_arms_have_done() -> None:
 def test_a_link_by_an_old_name_reads_the_same_numbers(old: str, name: str) -> None:
     hard = {seed: collapsed("probe_onset", 0.3 * seed) for seed in (1, 2)}
     arms = ArmRuns({"hard": hard, "medium": {1: collapsed("probe_onset", 0.4)}}, {}, {})
-    by_name = study_arms.observe_link(replace(LINK, quantity=name), arms)
-    by_old = study_arms.observe_link(replace(LINK, quantity=old), arms)
+    by_name = link_observations.observe_link(replace(LINK, quantity=name), arms)
+    by_old = link_observations.observe_link(replace(LINK, quantity=old), arms)
     assert by_name.differences.keys() == {1}
     assert replace(by_old, link=by_name.link) == by_name
 
@@ -233,17 +235,19 @@ def test_adaptation_is_what_the_step_gained() -> None:
 
 
 def test_a_link_of_spread_compares_distances_from_each_arms_median() -> None:
-    assert study_arms.from_median({1: 0.1, 2: 0.4, 3: 0.2}) == pytest.approx({1: 0.1, 2: 0.2, 3: 0})
-    assert study_arms.from_median({}) == {}
+    assert link_observations.from_median({1: 0.1, 2: 0.4, 3: 0.2}) == pytest.approx(
+        {1: 0.1, 2: 0.2, 3: 0}
+    )
+    assert link_observations.from_median({}) == {}
     even = {seed: evaluated_ends({"eval/medium/listening": [0.3 + seed / 100] * 20})
             for seed in (1, 2, 3)}  # fmt: skip
     wild = {seed: evaluated_ends({"eval/medium/listening": [0.3 + seed / 10] * 20})
             for seed in (1, 2, 3)}  # fmt: skip
     arms = study_arms.ArmRuns({"hard": wild, "medium": even}, {}, {})
     link = replace(LINK, quantity="listening")
-    plain = study_arms.observe_link(link, arms).differences
+    plain = link_observations.observe_link(link, arms).differences
     assert plain == pytest.approx({1: 0.09, 2: 0.18, 3: 0.27})
-    seen = study_arms.observe_link(replace(link, spread=True), arms)
+    seen = link_observations.observe_link(replace(link, spread=True), arms)
     assert seen.differences == pytest.approx({1: 0.09, 2: 0.0, 3: 0.09})
     assert seen.gains == {}
 

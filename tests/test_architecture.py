@@ -138,8 +138,11 @@ BESIDE_ATOMIC = {
     ("records/run_lock.py", "os.open(path, FLAGS | os.O_CREAT, 384)"): "nothing is written",
     ("records/run_lock.py", "os.open(folder / NAME, FLAGS)"): "nothing is written",
     ("records/plain_file.py", "os.open(path, flags | os.O_NONBLOCK)"): "the flags of who reads",
-    ("records/conversations.py", "pq.ParquetWriter(content, made.schema, **lean)"): "into memory",
-    ("records/conversations.py", "writer.write_table(made)"): "into memory",
+    (
+        "records/conversations.py",
+        "pq.ParquetWriter(content, turn_table.schema, **options)",
+    ): "into memory",
+    ("records/conversations.py", "writer.write_table(turn_table)"): "into memory",
     (
         "train/loop/tabular_state.py",
         "np.save(file, table, allow_pickle=False)",

@@ -27,16 +27,22 @@ def diagnose(runs: Runs | Paths) -> pd.DataFrame:
     whether it was measured, the flag that is raised, if any, and the number with its 95% interval
     that the flag is based on. Raises DataError if no run is finished.
     """
-    found, _ = law.diagnose((runs if isinstance(runs, Runs) else load(runs)).paths)
-    rows = [row for one in found for row in _rows(one)]
+    diagnoses, _ = law.diagnose((runs if isinstance(runs, Runs) else load(runs)).paths)
+    rows = [row for diagnosis in diagnoses for row in _rows(diagnosis)]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _rows(one: Diagnosis) -> Iterator[tuple[Any, ...]]:
-    for finding in one.findings:
-        sign = finding.because
-        value = None if sign is None else sign.value
+def _rows(diagnosis: Diagnosis) -> Iterator[tuple[Any, ...]]:
+    for finding in diagnosis.findings:
+        reason = finding.because
+        value = None if reason is None else reason.value
         numbers = (None, None, None) if value is None else (value.value, value.low, value.high)
-        named = (one.run, one.level, one.seed, one.regime, finding.mechanism)
-        because = None if sign is None else sign.name
-        yield (*named, finding.measured, finding.flag, because, *numbers)
+        labels = (
+            diagnosis.run,
+            diagnosis.level,
+            diagnosis.seed,
+            diagnosis.regime,
+            finding.mechanism,
+        )
+        reason_name = None if reason is None else reason.name
+        yield (*labels, finding.measured, finding.flag, reason_name, *numbers)

@@ -40,7 +40,7 @@ class Law:
         An estimate has three columns: `a`, `a_low`, `a_high` (95% interval). A run that could not
         be read has `status` error. docs/law_json.md describes the columns.
         """
-        return _frame(self.to_json()["runs"]).set_index("run")
+        return _flat_frame(self.to_json()["runs"]).set_index("run")
 
     @cached_property
     def groups(self) -> pd.DataFrame:
@@ -49,7 +49,7 @@ class Law:
             {**row["key"], **{name: value for name, value in row.items() if name != "key"}}
             for row in self.to_json()["groups"]
         ]
-        return _frame(rows)
+        return _flat_frame(rows)
 
     @cached_property
     def contrasts(self) -> pd.DataFrame:
@@ -65,7 +65,7 @@ class Law:
             for group in self.to_json()["groups"]
             for contrast in group["contrasts"]
         ]
-        return _frame(rows)
+        return _flat_frame(rows)
 
     @cached_property
     def levels(self) -> pd.DataFrame:
@@ -89,15 +89,17 @@ class Law:
         from harness.report.figures import registry
         from harness.report.formats import formats
 
-        look = formats(style).style
+        figure_style = formats(style).style
         specs = {
             spec.name: spec for spec in registry.select_pictures(self.analysis, every_run=True)
         }
         if name not in specs:
-            known = any(name == figure.name for figure in registry.FIGURES)
-            why = ", for which these runs have nothing to show (docs/figures.md)" if known else ""
-            raise ConfigError(f"plot: must be one of {', '.join(specs)}, got {name!r}{why}")
-        return registry.draw_picture(specs[name], look).figure
+            is_figure = any(name == figure.name for figure in registry.FIGURES)
+            reason = (
+                ", for which these runs have nothing to show (docs/figures.md)" if is_figure else ""
+            )
+            raise ConfigError(f"plot: must be one of {', '.join(specs)}, got {name!r}{reason}")
+        return registry.draw_picture(specs[name], figure_style).figure
 
     def save(
         self,
@@ -110,17 +112,17 @@ class Law:
         `style` and `formats` are as for `harness fit-entropy-law`: "screen" or "paper"; "pdf",
         "tex".
         """
-        from harness.report import formats as kinds
+        from harness.report import formats as report_formats
         from harness.report import write
 
-        wanted = kinds.formats(style, formats)
-        return write.write_results(self.analysis, Path(folder), "auto", wanted)
+        written_formats = report_formats.formats(style, formats)
+        return write.write_results(self.analysis, Path(folder), "auto", written_formats)
 
     def __repr__(self) -> str:
         verdicts = [run.verdict or "not read" for run in self.analysis.runs]
         counts = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
-        said = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
-        return f"Law({len(verdicts)} runs; {said})"
+        summary = ", ".join(f"{verdict}: {count}" for verdict, count in counts.items())
+        return f"Law({len(verdicts)} runs; {summary})"
 
 
 def fit(
@@ -161,45 +163,47 @@ def fit(
     )
 
 
-def _check_range(given: tuple[float, float] | None) -> None:
-    """Raise ConfigError unless `given` is None or two finite numbers, the lower one first."""
-    if given is None:
+def _check_range(bounds: tuple[float, float] | None) -> None:
+    """Raise ConfigError unless `bounds` is None or two finite numbers, the lower one first."""
+    if bounds is None:
         return
-    numbers = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2
-    if not (numbers and all(math.isfinite(end) for end in given) and given[0] < given[1]):
+    is_pair = isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2
+    if not (is_pair and all(math.isfinite(end) for end in bounds) and bounds[0] < bounds[1]):
         rule = "must be the lowest and the highest value that R can take, such as (0, 1)"
-        raise ConfigError(f"reward_range: {rule}, got {given!r}")
+        raise ConfigError(f"reward_range: {rule}, got {bounds!r}")
 
 
-def _frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def _flat_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Return one row per mapping, with nested ones flattened: {"a": {"value": 1, "low": 0}} becomes
     a=1, a_low=0.
     """
     rows = list(rows)
-    frame = pd.DataFrame([_flat(row) for row in rows])
-    parts = {
+    frame = pd.DataFrame([_flatten(row) for row in rows])
+    nested = {
         name
         for row in rows
         for name, value in row.items()
-        if isinstance(value, Mapping) and _main(value) is None
+        if isinstance(value, Mapping) and _main_key(value) is None
     }
-    return frame.drop(columns=[name for name in parts if name in frame])  # null in other rows
+    return frame.drop(columns=[name for name in nested if name in frame])  # null in other rows
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+def _flatten(row: Mapping[str, Any]) -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if name in NESTED:
             continue
         if isinstance(value, Mapping):
-            main = _main(value)
-            flat |= {name if key == main else f"{name}_{key}": v for key, v in _flat(value).items()}
+            main = _main_key(value)
+            flat |= {
+                name if key == main else f"{name}_{key}": v for key, v in _flatten(value).items()
+            }
         else:
             flat[name] = value
     return flat
 
 
-def _main(value: Mapping[str, Any]) -> str | None:
+def _main_key(value: Mapping[str, Any]) -> str | None:
     """Return the key of the estimate itself, next to the bounds of its interval; None if absent."""
     return next((key for key in ("value", "step", "mean") if key in value), None)
 

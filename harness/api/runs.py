@@ -102,8 +102,8 @@ class Runs:
 
     def _labels(self, run: Run) -> dict[str, Any]:
         config = run.config or {}
-        known = {"difficulty": _get(config, "difficulty", "name"), "seed": config.get("seed")}
-        return {**known, **{key: run.axes.get(key) for key in self._axes if key not in known}}
+        labels = {"difficulty": _get(config, "difficulty", "name"), "seed": config.get("seed")}
+        return {**labels, **{key: run.axes.get(key) for key in self._axes if key not in labels}}
 
     @cached_property
     def _logs(self) -> Mapping[str, LogTable | str | None]:
@@ -120,9 +120,9 @@ class Runs:
         return self._labelled(run, frame)
 
     def _labelled(self, run: Run, frame: pd.DataFrame) -> pd.DataFrame:
-        for place, (key, value) in enumerate({"run": run.name, **self._labels(run)}.items()):
+        for index, (key, value) in enumerate({"run": run.name, **self._labels(run)}.items()):
             if key not in frame:
-                frame.insert(place, key, value)
+                frame.insert(index, key, value)
         return frame
 
 
@@ -131,27 +131,35 @@ def load(paths: Paths) -> Runs:
 
     Raises DataError for a path without a run.
     """
-    given = tuple(
+    given_paths = tuple(
         Path(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)
     )
-    found = discover.discover(given).runs
-    for run in found:
-        if run.problem is not None and Path(run.run) in given:
+    discovered = discover.discover(given_paths).runs
+    for run in discovered:
+        if run.problem is not None and Path(run.run) in given_paths:
             raise DataError(run.problem.message)
     sweeps: dict[Path, Mapping[str, Mapping[str, Any]]] = {}
-    return Runs(tuple(_run(run, sweeps) for run in found), given)
+    return Runs(tuple(_run(run, sweeps) for run in discovered), given_paths)
 
 
-def _run(found: DiscoveredRun, sweeps: dict[Path, Mapping[str, Mapping[str, Any]]]) -> Run:
-    who = identity.read(found.folder)
-    problem = found.problem.message if found.problem else None
+def _run(discovered: DiscoveredRun, sweeps: dict[Path, Mapping[str, Mapping[str, Any]]]) -> Run:
+    run_identity = identity.read(discovered.folder)
+    problem = discovered.problem.message if discovered.problem else None
     axes: Mapping[str, Any] = {}
-    if found.folder is not None:
-        parent = found.folder.resolve().parent
+    if discovered.folder is not None:
+        parent = discovered.folder.resolve().parent
         if parent not in sweeps:
             sweeps[parent] = _axes_of(parent)
-        axes = sweeps[parent].get(found.folder.resolve().name, {})
-    return Run(found.run, found.folder, found.metrics, problem, who.config, who.status, axes)
+        axes = sweeps[parent].get(discovered.folder.resolve().name, {})
+    return Run(
+        discovered.run,
+        discovered.folder,
+        discovered.metrics,
+        problem,
+        run_identity.config,
+        run_identity.status,
+        axes,
+    )
 
 
 def _read(log: Path) -> LogTable | str:
@@ -181,7 +189,7 @@ def _get(config: Config, group: str, key: str) -> Any:
 def _saved_files(folder: Path, step: int | None) -> dict[int, Path]:
     """Return step -> file of the run's saved conversations; only for `step` if it is given."""
     return {
-        at: saved_conversations.path_of(folder, at)
-        for at in saved_conversations.steps(folder)
-        if step in (None, at)
+        step_number: saved_conversations.path_of(folder, step_number)
+        for step_number in saved_conversations.steps(folder)
+        if step in (None, step_number)
     }

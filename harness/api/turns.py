@@ -24,12 +24,12 @@ def frame(paths: Mapping[int, Path]) -> pd.DataFrame:
     for step, path in paths.items():
         table, _, _ = conversation_columns.read(path)
         tables.append(table.add_column(0, "step", pa.array(np.full(table.num_rows, step))))
-    whole = pa.concat_tables(tables)
-    turns: pd.DataFrame = whole.drop_columns(["why"]).to_pandas()
+    combined = pa.concat_tables(tables)
+    turns: pd.DataFrame = combined.drop_columns(["why"]).to_pandas()
     for name in ("strategies", "taken_up"):
         lists = [None if value is None else tuple(value) for value in turns[name]]
         turns[name] = pd.Series(lists, index=turns.index, dtype=object)
-    effects = pd.DataFrame(_effects(whole.column("why").combine_chunks()), index=turns.index)
+    effects = pd.DataFrame(_effects(combined.column("why").combine_chunks()), index=turns.index)
     return pd.concat([turns, effects], axis=1)
 
 
@@ -37,11 +37,11 @@ def _effects(why: Any) -> dict[str, Any]:
     """Return `why_PART` -> its values, shape (turns,)."""
     import pyarrow.compute as pc
 
-    of = pc.list_parent_indices(why).to_numpy()
-    flat = why.flatten()
-    parts, values = flat.field("part").to_pylist(), flat.field("effect").to_numpy()
-    nothing = np.where(why.is_valid().to_numpy(zero_copy_only=False), 0.0, np.nan)
-    columns = {part: nothing.copy() for part in sorted(set(parts))}
-    for part, turn, value in zip(parts, of, values, strict=True):
+    turn_indices = pc.list_parent_indices(why).to_numpy()
+    effects = why.flatten()
+    parts, values = effects.field("part").to_pylist(), effects.field("effect").to_numpy()
+    no_effect = np.where(why.is_valid().to_numpy(zero_copy_only=False), 0.0, np.nan)
+    columns = {part: no_effect.copy() for part in sorted(set(parts))}
+    for part, turn, value in zip(parts, turn_indices, values, strict=True):
         columns[part][turn] = value
     return {f"why_{part}": column for part, column in columns.items()}

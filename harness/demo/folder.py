@@ -56,14 +56,14 @@ def create_or_complete(root: Path, points: Mapping[str, Point]) -> Sweep:
     with holder.hold(RunFolder(root)):
         compatibility.refuse_newer_sweep(root)
         for name, point in points.items():
-            _make(RunFolder(root / name), point)
+            _create_or_check(RunFolder(root / name), point)
         if not (root / sweep_file.FILE).is_file():
             rows = [LedgerRow(n, str(root / n), point.overrides) for n, point in points.items()]
             sweep_file.write(root, Sweep(str(root), {}, rows))
     return ledger.read(root)
 
 
-def _make(run: RunFolder, point: Point) -> None:
+def _create_or_check(run: RunFolder, point: Point) -> None:
     """Create the run if it does not exist. Raises ConfigError if it exists with another config, as
     after a change of conf/.
     """

@@ -75,23 +75,23 @@ class DemoResult:
 
     def to_json(self) -> dict[str, Any]:
         """Return the run's entry in the output of --json."""
-        one, found = self.construction, self.result
+        construction, result = self.construction, self.result
         return {
-            "name": one.name,
+            "name": construction.name,
             "dir": self.path,
-            "because": one.because,
-            "overrides": list(one.words),
-            "expected": list(one.regimes),
+            "because": construction.because,
+            "overrides": list(construction.words),
+            "expected": list(construction.regimes),
             "status": self.status,
             "as_constructed": self.as_constructed,
             "regime": self.regime,
-            "onset": asdict(found.onset) if found and found.onset else None,
-            "reward": found.reward if found else None,
-            "verdict": found.verdict if found else None,
-            "reasons": list(found.reasons or ()) if found else None,
+            "onset": asdict(result.onset) if result and result.onset else None,
+            "reward": result.reward if result else None,
+            "verdict": result.verdict if result else None,
+            "reasons": list(result.reasons or ()) if result else None,
             "entropy_ends": asdict(self.entropy) if self.entropy else None,
             "reward_ends": asdict(self.reward) if self.reward else None,
-            "null_share": asdict(found.null_share) if found and found.null_share else None,
+            "null_share": asdict(result.null_share) if result and result.null_share else None,
         }
 
 
@@ -101,22 +101,25 @@ def judge_runs(
     """Return the result of each construction, in order."""
     results = {Path(run.run).name: run for run in analysis.runs if run.status == "ok"}
     rows = {row.name: row for row in ledger.runs}
-    return [_demo_result(one, rows, results.get(one.name), analysis) for one in constructions]
+    return [
+        _demo_result(construction, rows, results.get(construction.name), analysis)
+        for construction in constructions
+    ]
 
 
 def _demo_result(
-    one: Construction, rows: dict[str, Any], result: RunResult | None, analysis: Analysis
+    construction: Construction, rows: dict[str, Any], result: RunResult | None, analysis: Analysis
 ) -> DemoResult:
-    row = rows[one.name]
+    row = rows[construction.name]
     series = analysis.series.get(result.run) if result else None
     return DemoResult(
-        one, str(row.dir), row.status, result,
-        _ends(series.course_entropy) if series else None,
+        construction, str(row.dir), row.status, result,
+        _start_and_end(series.course_entropy) if series else None,
         _reward_ends(series) if series else None,
     )  # fmt: skip
 
 
-def _ends(values: Floats) -> StartAndEnd | None:
+def _start_and_end(values: Floats) -> StartAndEnd | None:
     tenth = max(1, len(values) // 10)
     return (
         StartAndEnd(numbers.mean(values[:tenth]), numbers.mean(values[-tenth:]))
@@ -134,65 +137,74 @@ def _reward_ends(series: RunSeries) -> StartAndEnd | None:
     )
 
 
-def panels(shown: Sequence[DemoResult], analysis: Analysis) -> list[DemoPanel]:
+def panels(results: Sequence[DemoResult], analysis: Analysis) -> list[DemoPanel]:
     """Return the panels of the figure, for the runs that have rows."""
-    drawn = {
-        one.result.run: (one.construction.name.replace("_", " "), one.construction.because)
-        for one in shown
-        if one.result is not None
+    titles = {
+        result.result.run: (result.construction.name.replace("_", " "), result.construction.because)
+        for result in results
+        if result.result is not None
     }
-    return figure.panels(analysis, drawn)
+    return figure.panels(analysis, titles)
 
 
-def to_json(shown: Sequence[DemoResult], root: Path, picture: Path) -> dict[str, Any]:
+def to_json(results: Sequence[DemoResult], root: Path, picture: Path) -> dict[str, Any]:
     """Return the output of --json."""
-    runs = [one.to_json() for one in shown]
+    runs = [result.to_json() for result in results]
     return {"schema": SCHEMA, "dir": str(root), "runs": runs, "figure": str(picture)}
 
 
-def lines(shown: Sequence[DemoResult], width: int) -> Iterator[str]:
+def lines(results: Sequence[DemoResult], width: int) -> Iterator[str]:
     """Yield each run's purpose, overrides and result, in lines of at most `width` characters."""
     width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
-    for one in shown:
-        construction = one.construction
+    for result in results:
+        construction = result.construction
         yield from _wrap(f"{construction.name}: {construction.because}", "", width)
-        own = " ".join(word for word in construction.words if word not in COMMON)
-        yield from _wrap(own, INDENT, width)
-        yield from _wrap(_describe_result(one), INDENT, width)
+        overrides = " ".join(word for word in construction.words if word not in COMMON)
+        yield from _wrap(overrides, INDENT, width)
+        yield from _wrap(_describe_result(result), INDENT, width)
     yield from _wrap(f"all: {' '.join(COMMON)}", "", width)
 
 
-def _describe_result(one: DemoResult) -> str:
+def _describe_result(demo_run: DemoResult) -> str:
     """Return `-> collapsed: H 1.60 to 0.26, held-out R 0.74 to 0.86; collapse from ...`."""
-    found = one.result
-    if found is None or one.entropy is None or one.reward is None:
-        return f"-> {one.status}: not judged"
-    moved = [
-        f"H {_move(one.entropy)} nats",
-        f"{_whose(found)} {_move(one.reward)}",
+    result = demo_run.result
+    if result is None or demo_run.entropy is None or demo_run.reward is None:
+        return f"-> {demo_run.status}: not judged"
+    changes = [
+        f"H {_move(demo_run.entropy)} nats",
+        f"{_reward_name(result)} {_move(demo_run.reward)}",
     ]
-    parts = [", ".join(moved), wording.onset_words(found.onset), _law(found), *_noise(found)]
-    other = "" if one.as_constructed else f" (made to be {' or '.join(one.construction.regimes)})"
-    return f"-> {found.regime or 'too short to tell'}{other}: {'; '.join(parts)}"
+    parts = [
+        ", ".join(changes),
+        wording.onset_words(result.onset),
+        _verdict_words(result),
+        *_noise_words(result),
+    ]
+    expected = (
+        ""
+        if demo_run.as_constructed
+        else f" (made to be {' or '.join(demo_run.construction.regimes)})"
+    )
+    return f"-> {result.regime or 'too short to tell'}{expected}: {'; '.join(parts)}"
 
 
 def _move(ends: StartAndEnd) -> str:
     return f"{wording.number(ends.start)} to {wording.number(ends.end)}"
 
 
-def _whose(found: RunResult) -> str:
-    return "R of its own batches" if found.same_batch else "held-out R"
+def _reward_name(result: RunResult) -> str:
+    return "R of its own batches" if result.same_batch else "held-out R"
 
 
-def _law(found: RunResult) -> str:
+def _verdict_words(result: RunResult) -> str:
     """Return the verdict with its reasons."""
-    reasons = ", ".join(REASONS[reason] for reason in found.reasons or ())
-    words = wording.VERDICT_WORDS.get(found.verdict or "", "law undetermined")
+    reasons = ", ".join(REASONS[reason] for reason in result.reasons or ())
+    words = wording.VERDICT_WORDS.get(result.verdict or "", "law undetermined")
     return f"{words}{f' ({reasons})' if reasons else ''}"
 
 
-def _noise(found: RunResult) -> list[str]:
-    share = found.null_share
+def _noise_words(result: RunResult) -> list[str]:
+    share = result.null_share
     if share is None:
         return []
     return [f"with shuffled advantages H falls {wording.percent(share)} as far"]

@@ -104,17 +104,17 @@ def copy(source: BinaryIO, target: Path) -> str:
 
     Raises OSError, also if `target` exists or its folder is a link.
     """
-    summed = hashlib.sha256()
+    digest = hashlib.sha256()
     with open_folder(target.parent) as folder:
         descriptor = os.open(target.name, NEW, 0o666, dir_fd=folder)
         try:
             while block := source.read(COPIED_BYTES):
-                summed.update(block)
+                digest.update(block)
                 write_all(descriptor, block)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-    return summed.hexdigest()
+    return digest.hexdigest()
 
 
 @contextlib.contextmanager
@@ -145,9 +145,9 @@ def open_to_append(path: Path, mode: int = 0o666) -> int:
 
 def write_all(descriptor: int, data: Buffer) -> None:
     """Write all of `data`. A single os.write may write less, for instance on a full disk."""
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    remaining = memoryview(data)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
 
 
 def sync_folder(folder: Path) -> None:
@@ -173,15 +173,15 @@ def remove(path: Path) -> None:
         remove_at(path.name, folder)
 
 
-def clear(folder: Path, of: str = "") -> int:
+def clear(folder: Path, prefix: str = "") -> int:
     """Remove temporary files and folders left in `folder` by killed writes, and return how many.
 
-    Restricted to final names that begin with `of`. Only the folder's only writer may call this.
+    Restricted to final names that begin with `prefix`. Only the folder's only writer may call this.
     """
     count = 0
     with contextlib.suppress(OSError), open_folder(folder) as descriptor:
         for name in os.listdir(descriptor):  # noqa: PTH208
-            if TEMPORARY.fullmatch(name) and name.startswith(f".{of}"):
+            if TEMPORARY.fullmatch(name) and name.startswith(f".{prefix}"):
                 with contextlib.suppress(OSError):
                     remove_at(name, descriptor)
                     count += 1

@@ -43,9 +43,9 @@ def put(entry: Path, fill: Callable[[Path], None]) -> None:
         fill(scratch)
         seal(scratch)
 
-    place = entry.parent.resolve() / entry.name  # the user's cache may itself be a link
-    atomic.clear(place.parent, place.name)  # safe: `ensure` holds the entry's lock
-    atomic.write_folder(place, sealed)
+    target = entry.parent.resolve() / entry.name  # the user's cache may itself be a link
+    atomic.clear(target.parent, target.name)  # safe: `ensure` holds the entry's lock
+    atomic.write_folder(target, sealed)
 
 
 def is_sound(entry: Path, needed: Sequence[str]) -> bool:
@@ -56,11 +56,17 @@ def is_sound(entry: Path, needed: Sequence[str]) -> bool:
 def problem(entry: Path, needed: Sequence[str]) -> str | None:
     """Describe what is wrong with an entry, as FILE: RULE, GIVEN; None if it may be used."""
     try:
-        foreign = _first_foreign([entry]) or _first_foreign(sorted(entry.rglob("*")))
-        differs = None if foreign else manifest.problem(entry) or _not_described(entry, needed)
+        ownership_problem = _first_foreign([entry]) or _first_foreign(sorted(entry.rglob("*")))
+        manifest_problem = (
+            None if ownership_problem else manifest.problem(entry) or _not_described(entry, needed)
+        )
     except FileNotFoundError as error:  # another process has just set it aside
         return f"{error.filename}: must exist, but is gone"
-    return f"{entry}: must be as its {manifest.NAME} says: {differs}" if differs else foreign
+    return (
+        f"{entry}: must be as its {manifest.NAME} says: {manifest_problem}"
+        if manifest_problem
+        else ownership_problem
+    )
 
 
 def seal(scratch: Path) -> None:
@@ -86,15 +92,17 @@ def sum_of(entry: Path, names: Sequence[str]) -> str:
 def _set_aside_if_there(entry: Path, needed: Sequence[str]) -> None:
     """Report what is wrong with an existing entry, and set it aside."""
     if os.path.lexists(entry):
-        flaw = problem(entry, needed)
+        problem_found = problem(entry, needed)
         aside = set_aside(entry)
-        safe_text.say(f"{flaw}; it is built again, and the old entry was renamed to {aside.name}")
+        safe_text.say(
+            f"{problem_found}; it is built again, and the old entry was renamed to {aside.name}"
+        )
 
 
 def _not_described(entry: Path, needed: Sequence[str]) -> str | None:
     """Describe the first of `needed` that the manifest lacks; None if it has all."""
-    described = manifest.read(entry)["files"]
-    missing = [name for name in needed if name not in described]
+    recorded = manifest.read(entry)["files"]
+    missing = [name for name in needed if name not in recorded]
     return f"{missing[0]} is not in its manifest" if missing else None
 
 

@@ -93,19 +93,19 @@ def identity_of(path: Path) -> RunIdentity | None:
 
 def refuse_another(checkpoint: Checkpoint, identity: RunIdentity | None) -> None:
     """Raise DataError if the manifest names another step than the folder, or another run."""
-    rule, differs = "of the step that its name says", None
+    rule, difference = "of the step that its name says", None
     step = manifest.read(checkpoint.path).get("step")
     if step != checkpoint.step:
-        differs = f"step {reprlib.repr(step)}"
+        difference = f"step {reprlib.repr(step)}"
     elif identity is not None and checkpoint.identity is not None:
-        rule, differs = (
+        rule, difference = (
             "of the run that it lies in",
             provenance.conflict(checkpoint.identity, identity),
         )
-    if differs:
+    if difference:
         raise DataError(
             f"{checkpoint.path / manifest.NAME}: a checkpoint must be {rule}, got one of "
-            f"{differs}; move {checkpoint.path.name} away to go on from what is the run's own"
+            f"{difference}; move {checkpoint.path.name} away to go on from what is the run's own"
         )
 
 
@@ -136,8 +136,8 @@ def _write(
     rows: RowSums | None,
 ) -> None:
     fill(scratch)
-    whose = identity.to_json() if identity else None
-    manifest.write(scratch, step=step, identity=whose, rows=asdict(rows) if rows else None)
+    identity_json = identity.to_json() if identity else None
+    manifest.write(scratch, step=step, identity=identity_json, rows=asdict(rows) if rows else None)
 
 
 def all_in(root: Path) -> list[Path]:
@@ -158,8 +158,10 @@ def _prune(root: Path, step: int, keep_every: int) -> None:
     Later checkpoints are removed too: they were passed over as damaged.
     """
     folders = all_in(root)
-    until = [p for p in folders if step_of(p) <= step]
-    kept = until[-KEEP:] + [p for p in until if keep_every and step_of(p) % keep_every == 0]
+    up_to_step = [p for p in folders if step_of(p) <= step]
+    kept = up_to_step[-KEEP:] + [
+        p for p in up_to_step if keep_every and step_of(p) % keep_every == 0
+    ]
     for path in set(folders) - set(kept):
         with contextlib.suppress(OSError):
             atomic.remove(path)

@@ -70,14 +70,14 @@ def unknown_keys(run: RunFolder, status: RunStatus) -> list[str]:
 
     Raises DataError if run.json or config.yaml cannot be read.
     """
-    keys_of = {run.config.name: _of_config(run, status)}
-    keys_of[run.status.name] = _beside(_json(run.status), run_status.RunStatus)
+    keys_of = {run.config.name: _unknown_config_keys(run, status)}
+    keys_of[run.status.name] = _unknown_fields(_json(run.status), run_status.RunStatus)
     for path in checkpoints.all_in(run.checkpoints):
-        keys_of[f"{path.name}/{manifest.NAME}"] = _of_manifest(path)
-    return [f"{name} has {_few(keys)}" for name, keys in keys_of.items() if keys]
+        keys_of[f"{path.name}/{manifest.NAME}"] = _unknown_manifest_keys(path)
+    return [f"{name} has {_list_first(keys)}" for name, keys in keys_of.items() if keys]
 
 
-def _of_config(run: RunFolder, status: RunStatus) -> list[str]:
+def _unknown_config_keys(run: RunFolder, status: RunStatus) -> list[str]:
     """Return unknown keys, but none if the config was edited: no newer version wrote those."""
     values = plain_file.yaml_values(run.config)
     keys = config_file.unknown_keys(values) if isinstance(values, dict) else []
@@ -87,7 +87,7 @@ def _of_config(run: RunFolder, status: RunStatus) -> list[str]:
     return []
 
 
-def _of_manifest(checkpoint: Path) -> list[str]:
+def _unknown_manifest_keys(checkpoint: Path) -> list[str]:
     """Return unknown keys; none if the manifest is unreadable, which loading it will report."""
     try:
         values = manifest.read(checkpoint)
@@ -103,22 +103,30 @@ def refuse_newer_sweep(root: Path) -> None:
     """Raise VersionError if sweep.json or study.json contains keys of a newer version, since
     rewriting the file would drop them. Raise DataError if an existing one cannot be read.
     """
-    keys = [f"{name} has {_few(unknown)}" for name, unknown in _of_sweep(root) if unknown]
+    keys = [
+        f"{name} has {_list_first(unknown)}"
+        for name, unknown in _unknown_sweep_keys(root)
+        if unknown
+    ]
     if keys:
         raise VersionError(f"{root}: {_sentence(keys, _any_writer(root))}")
 
 
-def _of_sweep(root: Path) -> Iterator[tuple[str, list[str]]]:
+def _unknown_sweep_keys(root: Path) -> Iterator[tuple[str, list[str]]]:
     if (root / sweep_file.FILE).is_file():
         values = _json(root / sweep_file.FILE)
         rows = [row for row in values.get("runs") or () if isinstance(row, dict)]
-        inner = {f"runs.{key}": 0 for row in rows for key in _beside(row, sweep_file.LedgerRow)}
-        yield sweep_file.FILE, [*_beside(values, sweep_file.Sweep), *inner]
+        inner = {
+            f"runs.{key}": 0 for row in rows for key in _unknown_fields(row, sweep_file.LedgerRow)
+        }
+        yield sweep_file.FILE, [*_unknown_fields(values, sweep_file.Sweep), *inner]
     if (root / study_file.FILE).is_file():
         values = _json(root / study_file.FILE)
         stated = values.get("stated")
-        inner_keys = _beside(stated, study_file.StudyStatement) if isinstance(stated, dict) else []
-        keys = _beside(values, study_file.StudyRecord)
+        inner_keys = (
+            _unknown_fields(stated, study_file.StudyStatement) if isinstance(stated, dict) else []
+        )
+        keys = _unknown_fields(values, study_file.StudyRecord)
         yield study_file.FILE, [*keys, *(f"stated.{key}" for key in inner_keys)]
 
 
@@ -135,21 +143,21 @@ def _any_writer(root: Path) -> MadeBy:
 
 
 def _sentence(keys: list[str], writer: MadeBy) -> str:
-    this = provenance.describe_versions(provenance.current_versions())
-    planned = provenance.describe_versions(writer)
+    this_version = provenance.describe_versions(provenance.current_versions())
+    planned_version = provenance.describe_versions(writer)
     return (
-        f"{', '.join(keys)}, which this version ({this}) does not know; it was planned with "
-        f"{planned}: continue it with that version"
+        f"{', '.join(keys)}, which this version ({this_version}) does not know; "
+        f"it was planned with {planned_version}: continue it with that version"
     )
 
 
-def _beside(values: Mapping[str, Any], cls: type[Any]) -> list[str]:
+def _unknown_fields(values: Mapping[str, Any], cls: type[Any]) -> list[str]:
     """Return the keys that are not fields of the dataclass."""
     fields = {"schema", *(part.name for part in dataclasses.fields(cls))}
     return [key for key in values if key not in fields]
 
 
-def _few(keys: list[str]) -> str:
+def _list_first(keys: list[str]) -> str:
     return f"{', '.join(keys[:3])}{f' and {len(keys) - 3} more' if len(keys) > 3 else ''}"
 
 
@@ -170,7 +178,7 @@ def keys_that_came_later(run: RunFolder) -> list[str]:
     The run uses their defaults. Raises DataError if the file is not YAML.
     """
     lacking = config_file.missing_keys(plain_file.yaml_values(run.config))
-    return [key for key in lacking if not any(key.startswith(f"{part}.") for part in lacking)]
+    return [key for key in lacking if not any(key.startswith(f"{parent}.") for parent in lacking)]
 
 
 def config_change(run: RunFolder, status: RunStatus) -> str | None:
@@ -186,7 +194,10 @@ def values_change(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) 
     """`config_change` for values of config.yaml. Raises TypeError for values that are not JSON."""
     planned = (status.config_hash, status.seed)
     now = (config_file.hash_of(values), values.get("seed"))
-    if all(was in ("", None, is_now) for was, is_now in zip(planned, now, strict=True)):
+    if all(
+        planned_value in ("", None, value)
+        for planned_value, value in zip(planned, now, strict=True)
+    ):
         return None
     return (
         f"{run.config}: must be as it was when the run was planned (hash and seed {planned}, "

@@ -26,33 +26,33 @@ def from_dict(values: Mapping[str, Any], where: str = "config.yaml") -> RunConfi
     Raises ConfigError, naming the file `where` and the dotted key, for another schema, an unknown
     key, a value of another type, or a value out of range.
     """
-    given = dict(values)
-    schema = given.pop("schema", None)
+    remaining = dict(values)
+    schema = remaining.pop("schema", None)
     if schema != SCHEMA:
         raise ConfigError(f"{where}: schema must be {SCHEMA}, got {schema!r}")
-    config: RunConfig = _build(RunConfig, given, where, "")
+    config: RunConfig = _build(RunConfig, remaining, where, "")
     return config
 
 
 def _build(cls: Any, values: Any, where: str, key: str) -> Any:
-    parts = [f.name for f in dataclasses.fields(cls)]
-    unknown = [name for name in values if name not in parts] if isinstance(values, dict) else []
+    names = [f.name for f in dataclasses.fields(cls)]
+    unknown = [name for name in values if name not in names] if isinstance(values, dict) else []
     if unknown:
-        at = f"{where}: {key}" if key else where
-        raise ConfigError(f"{at}: unknown key {unknown[0]!r}; allowed: {', '.join(parts)}")
+        location = f"{where}: {key}" if key else where
+        raise ConfigError(f"{location}: unknown key {unknown[0]!r}; allowed: {', '.join(names)}")
     problem = shape.problem(cls, _with_default_values(cls, values), key)
     if problem:
         raise ConfigError(f"{where}: {problem}")
     kinds = _part_types(cls)
-    built = {
+    converted = {
         name: _build(kinds[name], value, where, shape.dotted(key, name)) if name in kinds else value
         for name, value in values.items()
     }
     try:
-        return cls(**built)
+        return cls(**converted)
     except ConfigError as error:  # a level's error says `difficulty.clamp`, also below `levels`
-        at = where if str(error).startswith(key) else f"{where}: {key}"
-        raise ConfigError(f"{at}: {error}") from error
+        location = where if str(error).startswith(key) else f"{where}: {key}"
+        raise ConfigError(f"{location}: {error}") from error
 
 
 def with_defaults(values: Mapping[str, Any]) -> dict[str, Any]:

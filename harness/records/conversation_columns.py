@@ -43,30 +43,30 @@ def read(path: Path) -> tuple[Any, int, tuple[str, ...]]:
 
     try:
         with open(path, "rb", opener=plain_file.opener) as file:
-            found = pq.ParquetFile(io.BytesIO(file.read()), pre_buffer=False)
+            parquet = pq.ParquetFile(io.BytesIO(file.read()), pre_buffer=False)
         # read_table imports pandas, and a process that ends while Arrow starts threads is aborted
-        table, written = found.read(use_threads=False), found.metadata.metadata or {}
+        table, metadata = parquet.read(use_threads=False), parquet.metadata.metadata or {}
     except (OSError, ValueError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or plain_file.one_line(error)
         raise DataError(f"{path}: must be a parquet file of conversations: {why}") from error
     expected = schema_of_turns()
     with as_written(path):
-        schema = int(written.get(SCHEMA_KEY.encode(), b"1"))
+        schema = int(metadata.get(SCHEMA_KEY.encode(), b"1"))
         if schema > SCHEMA:
             rule = f"schema must be at most {SCHEMA}, got {schema}"
             raise VersionError(f"{path}: {rule}: a newer version of harness wrote it and reads it")
         lacks = tuple(name for name in KEPT if name not in table.column_names)
         if schema < SCHEMA:
             rows = _upgrade(table.to_pylist(), expected.names)
-            made = conversations.table(rows)
+            turns = conversations.table(rows)
         else:
             for name in {*ADDED} - {*table.column_names}:
                 table = table.append_column(name, pa.nulls(len(table), expected.field(name).type))
-            made = table.select(expected.names).cast(expected)
+            turns = table.select(expected.names).cast(expected)
         for name in ALWAYS:
-            if made.column(name).null_count:
+            if turns.column(name).null_count:
                 raise ValueError(f"{name} must not be null")
-    return made, schema, lacks
+    return turns, schema, lacks
 
 
 @contextlib.contextmanager
@@ -123,10 +123,10 @@ def _appraisal(content: str | None) -> dict[str, Any]:
         effects["worth"] *= WORTH_WEIGHT
         effects[REST] = total - sum(effects.values())
     unit = "points" if total is None else "log_odds"
-    kept = [{"part": part, "effect": round(v, 6)} for part, v in effects.items() if v]
+    reasons = [{"part": part, "effect": round(v, 6)} for part, v in effects.items() if v]
     return {
-        "why": kept,
-        "why_unit": unit if kept else None,
+        "why": reasons,
+        "why_unit": unit if reasons else None,
         "reason": values.get("reason"),
         "fit": values.get("target_fit"),
         "not_language": values.get("rule"),

@@ -83,12 +83,12 @@ def write(folder: Path, step: int, turns: Sequence[TurnRecord]) -> Path:
     import pyarrow.parquet as pq
 
     target = folder / f"step-{step:05d}.parquet"
-    content, made = io.BytesIO(), table([_known_columns(turn) for turn in turns])
+    content, turn_table = io.BytesIO(), table([_known_columns(turn) for turn in turns])
     # a quarter smaller: parquet's own types suffice, and readers always read the whole file
-    lean = {"compression": "zstd", "store_schema": False, "write_statistics": False}
-    with pq.ParquetWriter(content, made.schema, **lean) as writer:
+    options = {"compression": "zstd", "store_schema": False, "write_statistics": False}
+    with pq.ParquetWriter(content, turn_table.schema, **options) as writer:
         writer.add_key_value_metadata({SCHEMA_KEY: str(SCHEMA)})
-        writer.write_table(made)
+        writer.write_table(turn_table)
     with atomic.storage_errors(target):
         folder.mkdir(exist_ok=True)
     atomic.write_bytes(target, content.getbuffer(), durable=False)

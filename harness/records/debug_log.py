@@ -83,16 +83,16 @@ def logged_bugs(folder: Path) -> Iterator[None]:
     except HarnessError:
         raise
     except Exception as error:
-        end = _log(folder, error)
-        if end:
-            error.add_note(end.removeprefix("; "))
+        log_note = _log(folder, error)
+        if log_note:
+            error.add_note(log_note.removeprefix("; "))
         raise
 
 
 def _log(folder: Path, error: BaseException) -> str:
-    what = f"{type(error).__name__} in {folder.name}"
+    message = f"{type(error).__name__} in {folder.name}"
     try:
-        LOGGER.error(what, exc_info=error, extra={"folder": folder})
+        LOGGER.error(message, exc_info=error, extra={"folder": folder})
     except (HarnessError, OSError, ValueError, MemoryError, RecursionError):
         return ""
     return f"; traceback in {folder / NAME}"

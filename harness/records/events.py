@@ -52,20 +52,20 @@ def writer(events: Path, step: int, planned: MadeBy) -> MadeBy:
 
 def ranks(events: Path, step: int) -> int:
     """Return the number of ranks of the attempt that wrote row `step`, 1 if not recorded."""
-    told = _attempt(events, step).get("ranks")
-    return told if isinstance(told, int) else 1
+    count = _attempt(events, step).get("ranks")
+    return count if isinstance(count, int) else 1
 
 
 def _attempt(events: Path, step: int) -> dict[str, Any]:
     """Return the first event of the attempt that wrote row `step`; empty if not recorded."""
-    at_hand: dict[str, Any] = {}
-    wrote: dict[str, Any] = {}
+    attempt: dict[str, Any] = {}
+    writer_event: dict[str, Any] = {}
     for event in _attempt_events(events, step):
         if event.get("event") in BEGINNINGS:
-            at_hand = event
+            attempt = event
         elif event.get("event") == "step" and event.get("step") == step:
-            wrote = wrote if event.get("replayed") else at_hand
-    return wrote
+            writer_event = writer_event if event.get("replayed") else attempt
+    return writer_event
 
 
 def every(events: Path) -> list[MadeBy]:
@@ -73,21 +73,21 @@ def every(events: Path) -> list[MadeBy]:
     attempts = [
         _made_by(event) for event in _attempt_events(events, 0) if event.get("event") in BEGINNINGS
     ]
-    told = [one for one in attempts if one is not None]
-    return [one for n, one in enumerate(told) if one not in told[:n]]
+    recorded = [versions for versions in attempts if versions is not None]
+    return [versions for n, versions in enumerate(recorded) if versions not in recorded[:n]]
 
 
 def beginning(events: Path) -> dict[str, Any]:
     """Return the first event of the first attempt; empty if not recorded."""
-    told = (event for event in _attempt_events(events, 0) if event.get("event") in BEGINNINGS)
-    return next(told, {})
+    beginnings = (event for event in _attempt_events(events, 0) if event.get("event") in BEGINNINGS)
+    return next(beginnings, {})
 
 
 def began_unix_s(events: Path) -> float | None:
     """Return the Unix time of the first event in seconds; None if it cannot be read."""
     with contextlib.suppress(OSError), open(events, "rb", opener=plain_file.opener) as file:
-        if found := TIME.match(file.read(TIME_BYTES)):
-            return float(found[1])
+        if match := TIME.match(file.read(TIME_BYTES)):
+            return float(match[1])
     return None
 
 
@@ -96,8 +96,8 @@ def last_unix_s(events: Path) -> float | None:
     with contextlib.suppress(OSError), open(events, "rb", opener=plain_file.opener) as file:
         file.seek(max(file.seek(0, os.SEEK_END) - LAST_BYTES, 0))
         for line in reversed(file.read().split(b"\n")):
-            if found := TIME.match(line):
-                return float(found[1])
+            if match := TIME.match(line):
+                return float(match[1])
     return None
 
 
@@ -125,11 +125,11 @@ def _made_by(event: dict[str, Any]) -> MadeBy | None:
 
 def _attempt_events(events: Path, step: int) -> Iterator[dict[str, Any]]:
     """Yield the first events of attempts and the events of row `step`. Skips damaged lines."""
-    wanted = (b'"start"', b'"resume"', f'"step": {step},'.encode())
+    marks = (b'"start"', b'"resume"', f'"step": {step},'.encode())
     try:
         with open(events, "rb", opener=plain_file.opener) as file:
             for line in file:
-                if any(mark in line for mark in wanted):
+                if any(mark in line for mark in marks):
                     try:
                         event = json.loads(line)
                     except (ValueError, RecursionError):

@@ -30,17 +30,19 @@ def _kind_name(is_sweep: bool) -> str:
 def names(path: Path) -> set[str]:
     """Return the names in the folder. Raises DataError if it cannot be listed."""
     try:
-        with os.scandir(path) as found:
-            return {entry.name for entry in found}
+        with os.scandir(path) as entries:
+            return {entry.name for entry in entries}
     except OSError as error:
         why = "there is none" if error.errno == errno.ENOENT else error.strerror
         raise DataError(f"{path}: must be the folder of a run or a sweep: {why}") from error
 
 
-def is_run(there: set[str]) -> bool:
+def is_run(file_names: set[str]) -> bool:
     """Whether a folder with these names is a run's."""
-    rest = {"metrics.jsonl", "events.jsonl", "checkpoints"}
-    return "run.json" in there or ("config.yaml" in there and bool(there & rest))
+    run_files = {"metrics.jsonl", "events.jsonl", "checkpoints"}
+    return "run.json" in file_names or (
+        "config.yaml" in file_names and bool(file_names & run_files)
+    )
 
 
 def _is_ours(path: Path, name: str, is_sweep: bool) -> bool:
@@ -51,22 +53,23 @@ def _is_ours(path: Path, name: str, is_sweep: bool) -> bool:
     inside = path / name
     if not is_sweep or inside.is_symlink() or not inside.is_dir():
         return False
-    there = names(inside)
+    inner_names = names(inside)
     return bool(TRASH.fullmatch(name)) or (
-        (is_run(there) or not there - {"config.yaml", *OF_ANY}) and not there - OF_A_RUN
+        (is_run(inner_names) or not inner_names - {"config.yaml", *OF_ANY})
+        and not inner_names - OF_A_RUN
     )
 
 
-def refuse_foreign(path: Path, named: Path, is_sweep: bool) -> None:
+def refuse_foreign(path: Path, shown: Path, is_sweep: bool) -> None:
     """Raise ConfigError if `path` contains files that are no part of a run or a sweep.
 
-    `named`: the path to show in the message.
+    `shown`: the path to show in the message.
     """
     foreign = sorted(name for name in names(path) if not _is_ours(path, name, is_sweep))
     if foreign:
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         rule = f"holds {foreign[0]!r}{more}, which is not part of {_kind_name(is_sweep)}"
-        raise ConfigError(f"{named}: {rule}; move it away first")
+        raise ConfigError(f"{shown}: {rule}; move it away first")
 
 
 def other_runs(path: Path) -> tuple[str, ...]:
@@ -75,10 +78,10 @@ def other_runs(path: Path) -> tuple[str, ...]:
     Returns none if sweep.json or study.json cannot be read.
     """
     try:
-        own = {row.name for row in sweep_file.read(path).runs}
+        planned = {row.name for row in sweep_file.read(path).runs}
         if (path / study_file.FILE).is_file():
-            own |= study_file.read(path).runs.keys()
+            planned |= study_file.read(path).runs.keys()
     except DataError:
         return ()
-    inside = [name for name in names(path) - own if not TRASH.fullmatch(name)]
-    return tuple(sorted(name for name in inside if RunFolder(path / name).is_run()))
+    unplanned = [name for name in names(path) - planned if not TRASH.fullmatch(name)]
+    return tuple(sorted(name for name in unplanned if RunFolder(path / name).is_run()))

@@ -59,8 +59,8 @@ def take(folder: RunFolder) -> int:
     for path in (folder.path, folder.conversations, folder.simulator, folder.trackers):
         atomic.clear(path)  # leftovers of killed writers
     with atomic.storage_errors(folder.path):
-        me = holder_file.this_process(folder.path)
-    atomic.write_text(folder.holder, me.to_text())
+        this_holder = holder_file.this_process(folder.path)
+    atomic.write_text(folder.holder, this_holder.to_text())
     return descriptor
 
 
@@ -120,11 +120,11 @@ def _trains(recorded: Holder, run: RunFolder) -> bool:
     """Whether the process is this user's, and a run that a sweep started in this folder."""
     if not all(word in holder_file.command_line(recorded.pid).split() for word in OF_A_SWEEP):
         return False
-    where = PROC / str(recorded.pid)
-    if not where.exists():  # without /proc, all that can be checked is that the lock is taken
+    process = PROC / str(recorded.pid)
+    if not process.exists():  # without /proc, all that can be checked is that the lock is taken
         return run_lock.is_taken(run.path)
-    ours = where.stat().st_uid == os.getuid()
-    return ours and any(_is_lock(path, run) for path in (where / "fd").iterdir())
+    is_own = process.stat().st_uid == os.getuid()
+    return is_own and any(_is_lock(path, run) for path in (process / "fd").iterdir())
 
 
 def _is_lock(descriptor: Path, run: RunFolder) -> bool:
@@ -151,14 +151,15 @@ class LockKeeper:
         if not self._holds:
             return False
         with atomic.storage_errors(self._run.path / run_lock.NAME):
-            again = run_lock.acquire(self._run.path, wait_s=0)  # None: the lock is still in place
-        if again is not None:
-            self._locks.append(again)
-        named = holder_file.read(self._run.path)
-        if named == self._me:
-            return again is not None
-        if named is not None and named.lives:
-            rule = f"taken over by process {named} after its {run_lock.NAME} was deleted"
+            # None: the lock is still in place
+            descriptor = run_lock.acquire(self._run.path, wait_s=0)
+        if descriptor is not None:
+            self._locks.append(descriptor)
+        recorded = holder_file.read(self._run.path)
+        if recorded == self._me:
+            return descriptor is not None
+        if recorded is not None and recorded.lives:
+            rule = f"taken over by process {recorded} after its {run_lock.NAME} was deleted"
             raise StoppedError(f"{self._run.path}: {rule}; this process no longer writes to it")
         atomic.write_text(self._run.holder, self._me.to_text())
         return True

@@ -48,17 +48,17 @@ class Holder:
     @property
     def lives(self) -> bool:
         """Whether this process is still running, on this machine."""
-        here = self.started is not None and self.node == platform.node()
-        return here and self.started == start_time(self.pid)
+        is_here = self.started is not None and self.node == platform.node()
+        return is_here and self.started == start_time(self.pid)
 
     def to_text(self) -> str:
-        where = f"folder {self.folder}\n" if self.folder else ""
-        return f"{self}\nstarted {self.started}\n{where}"
+        folder_line = f"folder {self.folder}\n" if self.folder else ""
+        return f"{self}\nstarted {self.started}\n{folder_line}"
 
 
 def this_process(folder: Path) -> Holder:
     """Return this process as the holder of `folder`. Raises OSError if `folder` is missing."""
-    return Holder(os.getpid(), platform.node(), start_time(os.getpid()), _number(folder))
+    return Holder(os.getpid(), platform.node(), start_time(os.getpid()), _device_and_inode(folder))
 
 
 def read(folder: Path) -> Holder | None:
@@ -66,9 +66,11 @@ def read(folder: Path) -> Holder | None:
 
     A copy of a held folder has no holder either.
     """
-    said = _read_record(folder)
+    recorded = _read_record(folder)
     try:
-        return said if said and said.folder in (None, _number(folder)) else None
+        return (
+            recorded if recorded and recorded.folder in (None, _device_and_inode(folder)) else None
+        )
     except OSError:
         return None
 
@@ -96,11 +98,11 @@ def elsewhere(folder: Path, step_s: float = 0.0) -> str | None:
     Needed since a lock may not work across a network file system, and a process number cannot be
     checked on another machine. Only the folder's inode is compared: the device differs by machine.
     """
-    said = _read_record(folder)
-    if said is None or said.node == platform.node():
+    recorded = _read_record(folder)
+    if recorded is None or recorded.node == platform.node():
         return None
     try:
-        if said.folder and said.folder.rpartition(":")[2] != str(folder.stat().st_ino):
+        if recorded.folder and recorded.folder.rpartition(":")[2] != str(folder.stat().st_ino):
             return None  # a copy
     except OSError:
         return None
@@ -109,11 +111,11 @@ def elsewhere(folder: Path, step_s: float = 0.0) -> str | None:
         with contextlib.suppress(OSError):
             ages.append(time.time() - (folder / name).lstat().st_mtime)
     age = max(0.0, min(ages, default=float("inf")))
-    silent = max(SILENT_S, STEPS_SILENT * step_s)
-    return f"{said}, which wrote to it {age:.0f} s ago" if age < silent else None
+    silence_limit = max(SILENT_S, STEPS_SILENT * step_s)
+    return f"{recorded}, which wrote to it {age:.0f} s ago" if age < silence_limit else None
 
 
-def _number(folder: Path) -> str:
+def _device_and_inode(folder: Path) -> str:
     """Return device and inode of a folder, which are unique and survive a move within a disk."""
     status = folder.stat()
     return f"{status.st_dev}:{status.st_ino}"
@@ -138,24 +140,24 @@ def start_time(pid: int) -> str | None:
     that number; None if there is no such process or it is a zombie.
     """
     if not (PROC / "self/stat").exists():
-        return _started_by_ps(pid)
+        return _start_time_by_ps(pid)
     try:
         fields = (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
     state, ticks = fields[0], fields[19]
-    return None if state in "ZX" else f"{_boot()} {ticks}"
+    return None if state in "ZX" else f"{_boot_id()} {ticks}"
 
 
 @functools.cache
-def _boot() -> str:
+def _boot_id() -> str:
     try:
         return (PROC / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return "-"
 
 
-def _started_by_ps(pid: int) -> str | None:
+def _start_time_by_ps(pid: int) -> str | None:
     """Return the start time as ps prints it, to the second; for systems without /proc (macOS)."""
     return _ps(pid, "lstart=")
 
@@ -170,7 +172,7 @@ def command_line(pid: int) -> str:
 
 def _ps(pid: int, column: str) -> str | None:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["ps", "-o", column, "-p", str(pid)],
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"},
             capture_output=True,
@@ -180,4 +182,4 @@ def _ps(pid: int, column: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() or None
+    return process.stdout.strip() or None

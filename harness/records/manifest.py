@@ -21,20 +21,20 @@ Files = dict[str, dict[str, int | str]]
 
 def write(folder: Path, **more: Any) -> None:
     """Make the contents of `folder` durable, then write its manifest with the extra keys `more`."""
-    described = _describe(folder, durable=True)
+    files = _describe(folder, durable=True)
     for inner in (path for path in folder.rglob("*") if path.is_dir()):
         atomic.sync_folder(inner)
-    atomic.write_json(folder / NAME, {**more, "files": described})
+    atomic.write_json(folder / NAME, {**more, "files": files})
 
 
 def read(folder: Path) -> dict[str, Any]:
     """Read the manifest of `folder`. Raises DataError if it cannot be read."""
     try:
         values = json.loads(plain_file.text(folder / NAME))
-        wanted = values["files"]
+        files = values["files"]
     except (DataError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(f"no readable {NAME} ({type(error).__name__})") from error
-    if not isinstance(wanted, dict):
+    if not isinstance(files, dict):
         raise DataError(f"no readable {NAME} (files must be a mapping)")
     return dict(values)
 
@@ -42,37 +42,37 @@ def read(folder: Path) -> dict[str, Any]:
 def problem(folder: Path) -> str | None:
     """Describe how `folder` differs from its manifest; None if it does not."""
     try:
-        wanted = read(folder)["files"]
+        recorded = read(folder)["files"]
     except DataError as error:
         return str(error)
     if any(path.is_symlink() for path in folder.rglob("*")):
         return "must not contain links, but does"
-    changed = _changed_files(folder, wanted)
+    changed = _changed_files(folder, recorded)
     return f"{changed[0]} differs from its manifest" if changed else None
 
 
 def lacks_only(folder: Path, name: str) -> bool:
     """Whether `folder` differs from its manifest only in that the file `name` is missing."""
     try:
-        wanted = read(folder)["files"]
+        recorded = read(folder)["files"]
     except DataError:
         return False
-    if name not in wanted or os.path.lexists(folder / name):
+    if name not in recorded or os.path.lexists(folder / name):
         return False  # before reading the other files, which may be many gigabytes
     has_link = any(path.is_symlink() for path in folder.rglob("*"))
-    return not has_link and _changed_files(folder, wanted) == [name]
+    return not has_link and _changed_files(folder, recorded) == [name]
 
 
-def _changed_files(folder: Path, wanted: Mapping[str, Any]) -> list[str]:
-    """Return the files that are missing, new or different from `wanted`, in alphabetical order."""
-    described = {name: v for name, v in _describe(folder).items() if name != NAME}
-    return sorted(n for n in {*wanted, *described} if wanted.get(n) != described.get(n))
+def _changed_files(folder: Path, recorded: Mapping[str, Any]) -> list[str]:
+    """Return the files that are missing, new or different from `recorded`, sorted."""
+    current = {name: v for name, v in _describe(folder).items() if name != NAME}
+    return sorted(n for n in {*recorded, *current} if recorded.get(n) != current.get(n))
 
 
 def digest(folder: Path, names: Iterable[str]) -> str:
     """Return the sha256, hex, over names, sizes and hashes of these files of `folder`."""
-    chosen = {name: _entry(folder / name) for name in names}
-    return digest_of(chosen)
+    entries = {name: _entry(folder / name) for name in names}
+    return digest_of(entries)
 
 
 def digest_of(files: Mapping[str, Mapping[str, int | str]]) -> str:
@@ -89,5 +89,5 @@ def _entry(path: Path, durable: bool = False) -> dict[str, int | str]:
     with open(path, "rb", opener=plain_file.opener) as file:
         if durable:
             os.fsync(file.fileno())
-        summed = hashlib.file_digest(file, "sha256").hexdigest()
-        return {"size": file.tell(), "sha256": summed}
+        digest_hex = hashlib.file_digest(file, "sha256").hexdigest()
+        return {"size": file.tell(), "sha256": digest_hex}

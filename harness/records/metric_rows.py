@@ -85,27 +85,29 @@ def scan(path: Path) -> RowScan:
             torn = not line.endswith(b"\n")
             if torn:
                 break
-            checked = checksum_matches(line)
-            problem = _problem(step, line, checked, lacking_before=unchecked == step - 1)
+            is_valid = checksum_matches(line)
+            problem = _problem(step, line, is_valid, earlier_lack_checksums=unchecked == step - 1)
             if problem is not None:
                 problem = f"{path}:{step}: {problem}"
                 break
-            unchecked += checked is None
+            unchecked += is_valid is None
             ends.append(ends[-1] + len(line))
             summed.append(next_checksum(summed[-1], of_row(line)))
     return RowScan(ends, summed, unchecked, torn, problem)
 
 
-def _problem(step: int, line: bytes, checked: bool | None, lacking_before: bool) -> str | None:
+def _problem(
+    step: int, line: bytes, is_valid: bool | None, earlier_lack_checksums: bool
+) -> str | None:
     if not line.startswith(f'{{"step": {step}, '.encode()):
         start = line[:20].decode(errors="replace").rstrip()
         return f"row {step} must be of step {step}, got {start!r}"
-    if checked:
+    if is_valid:
         return None
     rule = f"row {step} must match its checksum"
-    if checked is False:
+    if is_valid is False:
         return f"{rule}, but does not: it was changed after it was written"
-    if not lacking_before:
+    if not earlier_lack_checksums:
         return f"{rule} like the rows before it, got none"
     if not _is_row(line):
         return f"row {step} must be a JSON object of numbers and nulls, but is not"
@@ -158,22 +160,22 @@ def of_row(line: bytes) -> int:
     return zlib.crc32(line[: end.start()] if end else line.rstrip().removesuffix(b"}"))
 
 
-def next_checksum(before: int, row: int) -> int:
+def next_checksum(previous: int, row_sum: int) -> int:
     """Return the checksum of rows 1 to n, from that of rows 1 to n - 1 (0 for none) and row n's.
 
     It is computed over the rows' checksums, so that the rows themselves need not be read again.
     """
-    return zlib.crc32(b"%08x" % row, before)
+    return zlib.crc32(b"%08x" % row_sum, previous)
 
 
 def sums(rows: Iterable[bytes]) -> RowSums | None:
     """Return the fingerprint of complete lines, in order; None if there are none."""
-    first, every = None, 0
+    first, checksum = None, 0
     for line in rows:
-        row = of_row(line)
-        every = next_checksum(every, row)
-        first = every if first is None else first
-    return None if first is None else RowSums(f"{first:08x}", f"{every:08x}")
+        row_sum = of_row(line)
+        checksum = next_checksum(checksum, row_sum)
+        first = checksum if first is None else first
+    return None if first is None else RowSums(f"{first:08x}", f"{checksum:08x}")
 
 
 def without_checksum(line: bytes) -> bytes:

@@ -37,8 +37,8 @@ MEASURED = {
     "sampling/sampling_logp_difference/mean": "|log-probability by the engine - by the trainer|",
     "sampling/sampling_logp_difference/max": "the largest of these",
     **{
-        f"sampling/importance_sampling_ratio/{of}": f"{of} weight of a token in the loss (vLLM)"
-        for of in ("min", "mean", "max")
+        f"sampling/importance_sampling_ratio/{part}": f"{part} weight of a token in the loss (vLLM)"
+        for part in ("min", "mean", "max")
     },
     "completions/mean_length": "policy tokens (acts) a conversation",
     "completions/max_length": "most policy tokens in one conversation",
@@ -71,8 +71,8 @@ MEASURED = {
     "emotion/success_rate": "share of conversations that reach emotion 100",
     "emotion/failure_rate": "share of conversations that the user left",
     **{
-        f"eval/{place}{key}": f"{meaning} {where}"
-        for place, where in (
+        f"eval/{level_prefix}{key}": f"{meaning} {description}"
+        for level_prefix, description in (
             ("", "at the run's own difficulty"),
             *((f"{level}/", f"at the level {level}") for level in LEVELS),
         )

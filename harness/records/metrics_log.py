@@ -63,14 +63,14 @@ class MetricsLog:
                 scanned = metric_rows.scan(path)
                 self._ends, self._summed = scanned.ends, scanned.summed
                 if scanned.problem is not None:
-                    self._leave_out(scanned, needed)
+                    self._move_damaged_rows(scanned, needed)
                 self._columns = self._columns_on_disk()
             except BaseException:
                 os.close(self._descriptor)
                 raise
             os.ftruncate(self._descriptor, self._ends[-1])
 
-    def _leave_out(self, scanned: metric_rows.RowScan, needed: int | None) -> None:
+    def _move_damaged_rows(self, scanned: metric_rows.RowScan, needed: int | None) -> None:
         if needed is None or scanned.last_step < needed:
             advice = "without checkpoints/ the rows are computed again"
             raise DataError(f"{scanned.problem}; {advice}")
@@ -95,7 +95,9 @@ class MetricsLog:
 
     def _row(self, step: int) -> tuple[bytes, dict[str, Any]]:
         """Return row `step` on disk, as bytes without the checksum and as values."""
-        line = metric_rows.without_checksum(self._on_disk(self._ends[step - 1], self._ends[step]))
+        line = metric_rows.without_checksum(
+            self._read_bytes(self._ends[step - 1], self._ends[step])
+        )
         try:
             return line, dict(json.loads(line))
         except (ValueError, TypeError, RecursionError) as error:
@@ -128,29 +130,29 @@ class MetricsLog:
             except OSError:
                 os.ftruncate(self._descriptor, self._ends[-1])  # leave no partial row
                 raise
-        summed = metric_rows.next_checksum(self._summed[-1], metric_rows.of_row(line))
-        self._summed.append(summed)
+        checksum = metric_rows.next_checksum(self._summed[-1], metric_rows.of_row(line))
+        self._summed.append(checksum)
         self._ends.append(self._ends[-1] + len(line))
         return True
 
     def supersede(self, step: int) -> None:
         """Move the rows from `step` on to metrics.superseded.jsonl, so that others can follow."""
-        kept = self._ends[:step]
+        ends = self._ends[:step]
         with atomic.storage_errors(self._path):
-            self._move_aside(kept[-1], self._ends[-1])
-        self._ends, self._summed = kept, self._summed[:step]
+            self._move_aside(ends[-1], self._ends[-1])
+        self._ends, self._summed = ends, self._summed[:step]
 
     def _move_aside(self, start: int, end: int) -> None:
-        aside = atomic.open_to_append(self._path.with_name("metrics.superseded.jsonl"))
+        target = atomic.open_to_append(self._path.with_name("metrics.superseded.jsonl"))
         try:
-            atomic.write_all(aside, self._on_disk(start, end))
-            os.fsync(aside)
+            atomic.write_all(target, self._read_bytes(start, end))
+            os.fsync(target)
         finally:
-            os.close(aside)
+            os.close(target)
         os.ftruncate(self._descriptor, start)
         os.fsync(self._descriptor)
 
-    def _on_disk(self, start: int, end: int) -> bytes:
+    def _read_bytes(self, start: int, end: int) -> bytes:
         return os.pread(self._descriptor, end - start, start)
 
     def _compare(self, step: int, values: Mapping[str, float | None]) -> None:

@@ -57,9 +57,9 @@ def read(path: Path) -> LastEvaluation:
     keys = value if isinstance(value, dict) else {}
     step, rewards = keys.get("step"), keys.get("reward")
     if type(step) is not int or step < 1:
-        raise _other(f"{path}: step", "must be that of the evaluation, from 1", step)
+        raise _value_error(f"{path}: step", "must be that of the evaluation, from 1", step)
     if not isinstance(rewards, dict) or not rewards:
-        raise _other(f"{path}: reward", "must hold the outcomes by level", rewards)
+        raise _value_error(f"{path}: reward", "must hold the outcomes by level", rewards)
     return LastEvaluation(
         step, {name: _rows(f"{path}: reward.{name}", rows) for name, rows in rewards.items()}
     )
@@ -70,15 +70,15 @@ def _rows(where: str, rows: Any) -> Outcomes:
     numbers from 0 to 1, or None.
     """
     if not isinstance(rows, list) or not rows:
-        raise _other(where, "must be a list with a row for each user", rows)
+        raise _value_error(where, "must be a list with a row for each user", rows)
     for user, row in enumerate(rows):
         if not isinstance(row, list) or not row or len(row) != len(rows[0]):
             rule = "must be a list of one length for all users, a number a conversation"
-            raise _other(f"{where}[{user}]", rule, row)
+            raise _value_error(f"{where}[{user}]", rule, row)
         for repeat, value in enumerate(row):
             if not _is_outcome(value):
                 rule = "must lie between 0 and 1, or be null for a lost conversation"
-                raise _other(f"{where}[{user}][{repeat}]", rule, value)
+                raise _value_error(f"{where}[{user}][{repeat}]", rule, value)
     return [[None if value is None else float(value) for value in row] for row in rows]
 
 
@@ -86,25 +86,27 @@ def _is_outcome(value: Any) -> bool:
     return value is None or (type(value) in (int, float) and 0 <= value <= 1)
 
 
-def _other(where: str, rule: str, given: Any) -> DataError:
-    return DataError(f"{where}: {rule}; got {SHORT.repr(given)}")
+def _value_error(where: str, rule: str, value: Any) -> DataError:
+    return DataError(f"{where}: {rule}; got {SHORT.repr(value)}")
 
 
-def describe_difference(path: Path, found: LastEvaluation, row: Mapping[str, Any]) -> str | None:
+def describe_difference(
+    path: Path, evaluation: LastEvaluation, row: Mapping[str, Any]
+) -> str | None:
     """Describe how the outcomes differ from the means in `row`, the metrics of the same step; None
     if they do not.
     """
-    for level, rows in found.by_level.items():
+    for level, rows in evaluation.by_level.items():
         column = "eval/reward" if level == OWN else f"eval/{level}/reward"
-        known = [value for of_user in rows for value in of_user if value is not None]
-        mean, logged = (sum(known) / len(known) if known else None), row.get(column)
-        if not _alike(mean, logged):
-            rule = f"must have the mean that row {found.step} has as {column}, {logged}"
+        values = [value for row_values in rows for value in row_values if value is not None]
+        mean, logged = (sum(values) / len(values) if values else None), row.get(column)
+        if not _are_equal(mean, logged):
+            rule = f"must have the mean that row {evaluation.step} has as {column}, {logged}"
             return f"{path}: reward.{level}: {rule}; got {mean}"
     return None
 
 
-def _alike(mean: float | None, logged: Any) -> bool:
+def _are_equal(mean: float | None, logged: Any) -> bool:
     if mean is None or type(logged) not in (int, float):
         return mean is logged
     return math.isclose(mean, logged, abs_tol=1e-9)

@@ -86,16 +86,16 @@ def list_entries(path: Path) -> list[OverviewEntry]:
     if (path / sweep_file.FILE).is_file():
         with contextlib.suppress(DataError):
             return list(of_runs(sweep_file.read(path), path))
-    return list(_below(path, 0))
+    return list(_entries_below(path, 0))
 
 
 def of_runs(sweep: Sweep, root: Path) -> Iterator[OverviewEntry]:
     """Yield the entries of a sweep's runs, in the order of sweep.json."""
     for row in sweep.runs:
-        yield _of_row(row, root)
+        yield _row_entry(row, root)
 
 
-def _of_row(row: LedgerRow, root: Path) -> OverviewEntry:
+def _row_entry(row: LedgerRow, root: Path) -> OverviewEntry:
     run, what = RunFolder(root / row.name), " ".join(row.overrides)
     if run.is_run():
         return of_run(run.path, what)
@@ -103,7 +103,7 @@ def _of_row(row: LedgerRow, root: Path) -> OverviewEntry:
     return OverviewEntry(RUN, run.path, state.status, state.reason, what=what)
 
 
-def _below(folder: Path, depth: int) -> Iterator[OverviewEntry]:
+def _entries_below(folder: Path, depth: int) -> Iterator[OverviewEntry]:
     names = _names(folder)
     if sweep_file.FILE in names:
         entry = of_sweep(folder)
@@ -122,13 +122,13 @@ def _below(folder: Path, depth: int) -> Iterator[OverviewEntry]:
     if depth < DEEPEST:
         for name in sorted(name for name, is_folder in names.items() if is_folder):
             if not name.startswith(".") and name not in NEVER_ENTERED:
-                yield from _below(folder / name, depth + 1)
+                yield from _entries_below(folder / name, depth + 1)
 
 
 def _names(folder: Path) -> dict[str, bool]:
     """Return name -> whether it is a folder (a link is not); empty if `folder` cannot be listed."""
-    with contextlib.suppress(OSError), os.scandir(folder) as found:
-        return {entry.name: entry.is_dir(follow_symlinks=False) for entry in found}
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
     return {}
 
 
@@ -173,7 +173,7 @@ def of_sweep(root: Path) -> OverviewEntry:
         min(counts, key=_urgency, default="planned"),
         next((run.reason for run in runs if run.reason and run.status == run_state.DAMAGED), None),
         _first_began(runs, default=_modified_unix_s(root)),
-        study or _swept(sweep),
+        study or _describe_axes(sweep),
         entropy=_range([value for run in runs for value in run.entropy or ()]),
         reward=_range([value for run in runs for value in run.reward or ()]),
         runs=dict(sorted(counts.items(), key=lambda pair: _urgency(pair[0]))),
@@ -184,8 +184,8 @@ def of_sweep(root: Path) -> OverviewEntry:
 
 def _first_began(runs: Sequence[OverviewEntry], default: float | None) -> float | None:
     """Return the earliest start of the runs with a step, or of all runs if none has a step."""
-    steps = [run for run in runs if run.step] or runs
-    times = [run.began_unix_s for run in steps if run.began_unix_s is not None]
+    with_steps = [run for run in runs if run.step] or runs
+    times = [run.began_unix_s for run in with_steps if run.began_unix_s is not None]
     return min(times, default=default)
 
 
@@ -193,18 +193,20 @@ def _urgency(status: str) -> int:
     return run_state.MOST_URGENT_FIRST.index(status)
 
 
-def _swept(sweep: Sweep) -> str:
+def _describe_axes(sweep: Sweep) -> str:
     """Return `difficulty=easy,hard seed=1..5`, or the overrides of a sweep's only run."""
     if not sweep.axes:
-        several = f"{len(sweep.runs)} named runs" if sweep.runs else ""
-        return " ".join(sweep.runs[0].overrides) if len(sweep.runs) == 1 else several
+        count = f"{len(sweep.runs)} named runs" if sweep.runs else ""
+        return " ".join(sweep.runs[0].overrides) if len(sweep.runs) == 1 else count
     return " ".join(f"{key}={_values(values)}" for key, values in sweep.axes.items())
 
 
 def _values(values: Sequence[Any]) -> str:
-    whole = [value for value in values if type(value) is int]
-    if len(whole) == len(values) > 2 and whole == list(range(whole[0], whole[0] + len(whole))):
-        return f"{whole[0]}..{whole[-1]}"
+    integers = [value for value in values if type(value) is int]
+    if len(integers) == len(values) > 2 and integers == list(
+        range(integers[0], integers[0] + len(integers))
+    ):
+        return f"{integers[0]}..{integers[-1]}"
     return ",".join(map(str, values))
 
 
@@ -216,9 +218,13 @@ def _outline(path: Path) -> tuple[str, int | None]:
         return "", None
     named = {key: name.strip("'\"") for key, name in NAMED.findall(text)}
     words = [named[key] for key in ("difficulty", "policy") if key in named]
-    words += [f"{k}={named[k]}" for k, usual in USUAL.items() if named.get(k, usual) != usual]
+    words += [
+        f"{group}={named[group]}"
+        for group, usual in USUAL.items()
+        if named.get(group, usual) != usual
+    ]
     words += ["null control"] if NULL_CONTROL.search(text) else []
-    words += [f"seed {found[1]}"] if (found := SEED.search(text)) else []
+    words += [f"seed {match[1]}"] if (match := SEED.search(text)) else []
     steps = STEPS.search(text)
     return " ".join(words), int(steps[1][:9]) if steps else None
 
@@ -236,5 +242,5 @@ def _modified_unix_s(path: Path) -> float | None:
 
 
 def _range(values: Sequence[float | None]) -> Range | None:
-    known = [value for value in values if value is not None]
-    return (min(known), max(known)) if known else None
+    present = [value for value in values if value is not None]
+    return (min(present), max(present)) if present else None

@@ -93,20 +93,20 @@ def _values(path: Path, content: str) -> Any:
 
 def _refuse_repeats(path: Path, root: yaml.Node | None) -> None:
     """Refuse repeated keys: PyYAML's loader would silently keep the last one."""
-    seen: set[int] = set()
-    ahead = [root]
-    while ahead:
-        node = ahead.pop()
+    visited: set[int] = set()
+    pending = [root]
+    while pending:
+        node = pending.pop()
         _refuse_long_number(path, node)
-        if not isinstance(node, yaml.CollectionNode) or id(node) in seen:
+        if not isinstance(node, yaml.CollectionNode) or id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         if isinstance(node, yaml.SequenceNode):
-            ahead += node.value
+            pending += node.value
             continue
         keys: set[tuple[str, str]] = set()
         for key, value in node.value:
-            ahead += [key, value]
+            pending += [key, value]
             if isinstance(key, yaml.ScalarNode) and (key.tag, key.value) in keys:
                 rule = f"must have each key once, got {key.value} twice"
                 raise DataError(f"{path}:{key.start_mark.line + 1}: {rule}")

@@ -44,27 +44,31 @@ class PolicyFile:
     """Named levels that the file does not define; `config` has their defaults."""
 
 
-def write(folder: Path, config: RunConfig, step: int, start_model: str | None, named: bool) -> None:
-    """Write the file. `named`: whether others can download policy.model by its name.
+def write(
+    folder: Path, config: RunConfig, step: int, start_model: str | None, is_public: bool
+) -> None:
+    """Write the file. `is_public`: whether others can download policy.model by its name.
 
     Raises StorageError.
     """
-    kept = (*MADE_FOR_ALL, MODEL) if named else MADE_FOR_ALL
-    plain = config_file.to_dict(RunConfig())
+    kept = (*MADE_FOR_ALL, MODEL) if is_public else MADE_FOR_ALL
+    defaults = config_file.to_dict(RunConfig())
     values = config_file.to_dict(config)
-    left_out = list(_cut(values, plain, kept, ""))
-    told = {"schema": SCHEMA, "step": step, "start_model": start_model, "left_out": left_out}
-    text = yaml.safe_dump({**told, "config": values}, sort_keys=False, allow_unicode=True)
+    left_out = list(_remove_locations(values, defaults, kept, ""))
+    about = {"schema": SCHEMA, "step": step, "start_model": start_model, "left_out": left_out}
+    text = yaml.safe_dump({**about, "config": values}, sort_keys=False, allow_unicode=True)
     atomic.write_text(folder / NAME, HEADING + text)
 
 
-def _cut(values: dict[str, Any], plain: Any, kept: tuple[str, ...], prefix: str) -> Iterator[str]:
+def _remove_locations(
+    values: dict[str, Any], defaults: Any, kept: tuple[str, ...], prefix: str
+) -> Iterator[str]:
     """Remove values that are locations and not defaults; yield their dotted keys."""
     for name in list(values):
         key, value = f"{prefix}{name}", values[name]
-        default = plain.get(name) if isinstance(plain, Mapping) else None
+        default = defaults.get(name) if isinstance(defaults, Mapping) else None
         if isinstance(value, dict) and isinstance(default, Mapping):
-            yield from _cut(value, default, kept, f"{key}.")
+            yield from _remove_locations(value, default, kept, f"{key}.")
         elif value != default and key not in kept and keys.names_location(key, value):
             del values[name]
             yield key

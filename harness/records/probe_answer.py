@@ -93,9 +93,12 @@ def _parse(value: Mapping[str, Any]) -> ProbeRecord:
         item_file=value.get("item_file"),
         made_by=MadeBy(dict(made_by["versions"]), str(made_by["git"])),
         changes={
-            (str(one["level"]), name_of(str(one["quantity"]), str(one["setting"]))): _change(one)
-            for one in value["readings"]
-            if one["step"] == step
+            (
+                str(reading["level"]),
+                name_of(str(reading["quantity"]), str(reading["setting"])),
+            ): _change(reading)
+            for reading in value["readings"]
+            if reading["step"] == step
         },
     )
 

@@ -75,8 +75,8 @@ def installed() -> dict[str, str]:
 
 def lacking_plug_ins(versions: Mapping[str, str]) -> tuple[str, ...]:
     """Return `my-rewards 0.1` for each plug-in in `versions` that is not installed here."""
-    others = versions.keys() - {"python", *OUR_PACKAGES} - extensions.packages().keys()
-    return tuple(f"{name} {versions[name]}" for name in sorted(others))
+    names = versions.keys() - {"python", *OUR_PACKAGES} - extensions.packages().keys()
+    return tuple(f"{name} {versions[name]}" for name in sorted(names))
 
 
 def git_revision() -> str:
@@ -91,7 +91,7 @@ def git_revision() -> str:
     command = ["git", "-c", "core.fsmonitor=false", "--no-optional-locks", "-C", str(root)]
     environment = {k: v for k, v in os.environ.items() if k not in ANOTHER_REPOSITORY}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*command, "describe", "--always", "--dirty", "--abbrev=12"],
             env={**environment, "GIT_CEILING_DIRECTORIES": str(root.parent)},
             capture_output=True,
@@ -101,7 +101,7 @@ def git_revision() -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return process.stdout.strip() if process.returncode == 0 else ""
 
 
 @dataclass(frozen=True)
@@ -139,20 +139,22 @@ def from_json(values: Any) -> RunIdentity | None:
     """Build an Identity, the inverse of `to_json`; None if `values` are malformed."""
     if shape.problem(_IdentityKeys, values):
         return None
-    known = (values["config_hash"], values["seed"], values["start_model"])
-    return RunIdentity(*known, MadeBy(values["versions"], values["git"]))
+    own = (values["config_hash"], values["seed"], values["start_model"])
+    return RunIdentity(*own, MadeBy(values["versions"], values["git"]))
 
 
-def conflict(given: RunIdentity, own: RunIdentity) -> str | None:
+def conflict(other: RunIdentity, own: RunIdentity) -> str | None:
     """Describe the first difference, as `seed 2 where the run has 1`; None if there is none.
 
     Unknown start models and the versions are not compared.
     """
-    for kind in ("config_hash", "seed", "start_model"):
-        theirs, wanted = getattr(given, kind), getattr(own, kind)
-        if theirs != wanted and not (kind == "start_model" and None in (theirs, wanted)):
-            name = kind.replace("_", " ")
-            return f"{name} {shorten(theirs)} instead of the run's {shorten(wanted)}"
+    for name in ("config_hash", "seed", "start_model"):
+        other_value, own_value = getattr(other, name), getattr(own, name)
+        if other_value != own_value and not (
+            name == "start_model" and None in (other_value, own_value)
+        ):
+            label = name.replace("_", " ")
+            return f"{label} {shorten(other_value)} instead of the run's {shorten(own_value)}"
     return None
 
 

@@ -74,7 +74,7 @@ def check(path: Path) -> Removable:
         raise GoneError(f"{path}: {REMOVED}") from error
     folder_contents.refuse_foreign(path, path, is_sweep)
     with contextlib.suppress(OSError):
-        if path in (here := Path.cwd()).parents or path == here:
+        if path in (current := Path.cwd()).parents or path == current:
             raise ConfigError(f"{path}: is the current folder; leave it first")
     others = folder_contents.other_runs(path) if is_sweep else ()
     try:
@@ -95,9 +95,9 @@ def _only_remover(path: Path) -> Iterator[int]:
     shown = path.parent / original_name(path)
     try:
         with atomic.open_folder(path) as folder:
-            until = time.monotonic() + run_lock.ASKING_S
+            deadline = time.monotonic() + run_lock.ASKING_S
             while not _is_locked(folder, fcntl.LOCK_EX):
-                if time.monotonic() > until:
+                if time.monotonic() > deadline:
                     raise GoneError(f"{shown}: another process is removing it now")
                 time.sleep(run_lock.POLL_S)
             if not os.path.samestat(path.lstat(), os.fstat(folder)):
@@ -107,10 +107,10 @@ def _only_remover(path: Path) -> Iterator[int]:
         raise GoneError(f"{shown}: {REMOVED}") from error
 
 
-def _is_locked(folder: int, how: int) -> bool:
+def _is_locked(folder: int, mode: int) -> bool:
     """Try to lock the folder. True if locked, or if the file system has no such locks."""
     try:
-        fcntl.flock(folder, how | fcntl.LOCK_NB)
+        fcntl.flock(folder, mode | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in run_lock.HELD:
             return False
@@ -151,9 +151,9 @@ def _set_aside(checked: Removable) -> Path:
             raise ConfigError(f"{path}: was replaced by another folder, which was not removed")
         folder_contents.refuse_foreign(trash, path, checked.is_sweep)  # `check` may be long ago
         _refuse_held(trash)  # processes that held it before the rename
-        if come := {*folder_contents.other_runs(trash)} - {*checked.others}:
+        if added := {*folder_contents.other_runs(trash)} - {*checked.others}:
             raise ConfigError(
-                f"{path}: the run {min(come)} was added meanwhile; nothing was removed"
+                f"{path}: the run {min(added)} was added meanwhile; nothing was removed"
             )
     except (StoppedError, ConfigError, DataError):
         with atomic.storage_errors(path):
@@ -165,8 +165,10 @@ def _set_aside(checked: Removable) -> Path:
 def leftovers(parent: Path) -> list[Path]:
     """Return the folders in `parent` whose removal was started but not finished."""
     with contextlib.suppress(OSError):
-        rests = [path for path in parent.iterdir() if folder_contents.TRASH.fullmatch(path.name)]
-        return sorted(path for path in rests if _is_begun(path))
+        trash_folders = [
+            path for path in parent.iterdir() if folder_contents.TRASH.fullmatch(path.name)
+        ]
+        return sorted(path for path in trash_folders if _is_begun(path))
     return []
 
 
@@ -209,39 +211,39 @@ def _delete(trash: Path, folder: int) -> None:
 
 
 def _refuse_held(path: Path) -> None:
-    for place in _places(path):
-        run = RunFolder(place)
-        held = holder_file.other_writer(place, run.metrics) or holder.holder(run)
-        if held is not None:
-            raise StoppedError(f"{place}: held by process {held}; stop it first")
-        held = holder.holder_elsewhere(run)
-        if held is not None:
-            silent = f"{holder_file.SILENT_S / 60:.0f} minutes"
-            advice = f"stop it first, or wait until it has written nothing for {silent}"
-            raise StoppedError(f"{place}: held by process {held}; {advice}")
+    for folder in _related_folders(path):
+        run = RunFolder(folder)
+        process = holder_file.other_writer(folder, run.metrics) or holder.holder(run)
+        if process is not None:
+            raise StoppedError(f"{folder}: held by process {process}; stop it first")
+        process = holder.holder_elsewhere(run)
+        if process is not None:
+            silence = f"{holder_file.SILENT_S / 60:.0f} minutes"
+            advice = f"stop it first, or wait until it has written nothing for {silence}"
+            raise StoppedError(f"{folder}: held by process {process}; {advice}")
 
 
-def _places(path: Path) -> Iterator[Path]:
+def _related_folders(path: Path) -> Iterator[Path]:
     """Yield the folder, the sweep that it belongs to, and the runs in it."""
     yield path
     if (path.parent / sweep_file.FILE).is_file():
         yield path.parent
-    with os.scandir(path) as found:
-        inside = [Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False)]
-    yield from (place for place in inside if RunFolder(place).is_run())
+    with os.scandir(path) as entries:
+        subfolders = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    yield from (folder for folder in subfolders if RunFolder(folder).is_run())
 
 
 def _size(path: Path) -> int:
     """Return the disk space of all files below, in bytes; files with further hard links are not
     counted, since removing one link does not free them.
     """
-    total, ahead = 0, [path]
-    while ahead:
-        with contextlib.suppress(OSError), os.scandir(ahead.pop()) as found:
-            for entry in found:
+    total, pending = 0, [path]
+    while pending:
+        with contextlib.suppress(OSError), os.scandir(pending.pop()) as entries:
+            for entry in entries:
                 status = entry.stat(follow_symlinks=False)
                 if stat.S_ISDIR(status.st_mode):
-                    ahead.append(Path(entry.path))
+                    pending.append(Path(entry.path))
                 if stat.S_ISDIR(status.st_mode) or status.st_nlink == 1:
                     total += status.st_blocks * 512
     return total

@@ -193,8 +193,8 @@ def read_own_config(folder: RunFolder) -> RunConfig:
 
 def refuse_links(folder: RunFolder) -> None:
     """Raise DataError if a path that a run writes is a link, which may lead to foreign files."""
-    written = (folder.metrics, folder.events, folder.checkpoints, folder.conversations)
-    for path in (*written, folder.simulator, folder.trackers, folder.log, folder.outcomes):
+    paths = (folder.metrics, folder.events, folder.checkpoints, folder.conversations)
+    for path in (*paths, folder.simulator, folder.trackers, folder.log, folder.outcomes):
         plain_file.refuse_link(path)
 
 

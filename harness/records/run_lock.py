@@ -76,9 +76,9 @@ def is_file_locked(path: Path) -> bool:
         os.close(descriptor)
 
 
-def _locks(descriptor: int, how: int) -> bool:
+def _locks(descriptor: int, mode: int) -> bool:
     try:
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, mode | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno not in HELD:
             raise

@@ -40,32 +40,32 @@ class RunState:
 def of(run: RunFolder) -> RunState:
     """Return the state of a folder that contains run.json."""
     try:
-        now = run_status.read(run.status)
-        if now.status in ("planned", "running"):
+        recorded = run_status.read(run.status)
+        if recorded.status in ("planned", "running"):
             is_held = (holder.holder(run) or holder.holder_elsewhere(run)) is not None
-            now = run_status.read(
+            recorded = run_status.read(
                 run.status
             )  # the run may have ended before the check of its holder
-            return _state_without_end(now, is_held)
+            return _state_without_end(recorded, is_held)
     except DataError as error:
         return RunState(DAMAGED, str(error), error.exit_code)
-    damage = soundness.damage(run, now)
+    damage = soundness.damage(run, recorded)
     if damage:
-        return RunState(DAMAGED, damage, DataError.exit_code, now.attempts)
-    return RunState(now.status, now.reason, now.exit_code, now.attempts)
+        return RunState(DAMAGED, damage, DataError.exit_code, recorded.attempts)
+    return RunState(recorded.status, recorded.reason, recorded.exit_code, recorded.attempts)
 
 
-def _state_without_end(now: RunStatus, is_held: bool) -> RunState:
-    if now.status == "running" and not is_held:
-        return RunState(CRASHED, DIED, None, now.attempts)
-    status = "running" if now.status == "planned" and is_held else now.status
-    return RunState(status, now.reason, now.exit_code, now.attempts)
+def _state_without_end(recorded: RunStatus, is_held: bool) -> RunState:
+    if recorded.status == "running" and not is_held:
+        return RunState(CRASHED, DIED, None, recorded.attempts)
+    status = "running" if recorded.status == "planned" and is_held else recorded.status
+    return RunState(status, recorded.reason, recorded.exit_code, recorded.attempts)
 
 
 def reason_alone(path: Path, status: str, reason: str | None) -> str | None:
     """Return the reason without a leading path and status, for output that shows both already."""
-    here = {str(path), os.path.realpath(path)}
-    starts = [f"{status}: ", *(f"{name}{end}" for name in here for end in (": ", "/"))]
+    names = {str(path), os.path.realpath(path)}
+    starts = [f"{status}: ", *(f"{name}{end}" for name in names for end in (": ", "/"))]
     for start in starts:
         reason = reason.removeprefix(start) if reason else reason
     return reason

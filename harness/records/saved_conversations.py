@@ -169,8 +169,8 @@ class SavedStep:
 
 def steps(run: Path) -> tuple[int, ...]:
     """Return the steps whose conversations are saved so far, in order."""
-    found = (STEP_FILE.fullmatch(path.name) for path in (run / FOLDER).glob("step-*.parquet"))
-    return tuple(sorted(int(match[1]) for match in found if match))
+    matches = (STEP_FILE.fullmatch(path.name) for path in (run / FOLDER).glob("step-*.parquet"))
+    return tuple(sorted(int(match[1]) for match in matches if match))
 
 
 def read(run: Path, step: int) -> SavedStep:
@@ -192,14 +192,14 @@ def read_file(path: Path) -> SavedStep:
     match = STEP_FILE.fullmatch(path.name)
     step = int(match[1]) if match else 0
     with conversation_columns.as_written(path):
-        found = tuple(_conversations(step, table.to_pylist()))
-    return SavedStep(path, step, schema, found, lacks)
+        conversations = tuple(_conversations(step, table.to_pylist()))
+    return SavedStep(path, step, schema, conversations, lacks)
 
 
 def _conversations(step: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[SavedConversation]:
-    for (group, sample), of_one in groupby(rows, lambda row: (row["group"], row["sample"])):
-        mine = list(of_one)
-        first = mine[0]
+    for (group, sample), turns in groupby(rows, lambda row: (row["group"], row["sample"])):
+        turn_rows = list(turns)
+        first = turn_rows[0]
         yield SavedConversation(
             step=step,
             group=group,
@@ -212,7 +212,7 @@ def _conversations(step: int, rows: Sequence[Mapping[str, Any]]) -> Iterator[Sav
             intention=first["intention"],
             path=first["path"],
             reward=_finite(first["reward"]),
-            turns=tuple(map(_turn, mine)),
+            turns=tuple(map(_turn, turn_rows)),
         )
 
 

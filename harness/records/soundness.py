@@ -58,11 +58,11 @@ def check_config(
         )
     else:
         yield IntegrityFinding("config", OK, f"as planned, hash {status.config_hash}")
-    lacks = config_file.missing_keys(plain_file.yaml_values(run.config))
-    if lacks:
-        kind = f"{run.config}: was written before {', '.join(lacks[:3])}"
+    missing = config_file.missing_keys(plain_file.yaml_values(run.config))
+    if missing:
+        message = f"{run.config}: was written before {', '.join(missing[:3])}"
         yield IntegrityFinding(
-            "config", NOTE, f"{kind}{' ...' * (len(lacks) > 3)}: their defaults are used"
+            "config", NOTE, f"{message}{' ...' * (len(missing) > 3)}: their defaults are used"
         )
     if run_config.simulator.profiles:
         plain_file.text(run.profiles)
@@ -89,8 +89,8 @@ def check_metrics(run: RunFolder, status: RunStatus, in_use: bool) -> Iterator[I
     if scanned.torn and not in_use:
         yield IntegrityFinding(part, NOTE, _describe_torn_row(run, scanned.last_step + 1))
     if scanned.without_checksum:
-        kind = f"{scanned.without_checksum} rows without checksums, made by an older version"
-        yield IntegrityFinding(part, NOTE, f"{path}: {kind}: changes to them cannot be detected")
+        message = f"{scanned.without_checksum} rows without checksums, made by an older version"
+        yield IntegrityFinding(part, NOTE, f"{path}: {message}: changes to them cannot be detected")
 
 
 def _describe_torn_row(run: RunFolder, step: int) -> str:
@@ -124,7 +124,9 @@ def check_checkpoints(
     on_disk = metric_rows.scan(run.metrics) if run.metrics.is_file() else None
     last_row = on_disk.last_step if on_disk else 0
     paths = checkpoints.all_in(run.checkpoints)
-    problems = [problem for path in paths if (problem := _wrong(path, identity, run, on_disk))]
+    problems = [
+        problem for path in paths if (problem := _checkpoint_problem(path, identity, run, on_disk))
+    ]
     if on_disk is None or on_disk.problem is None:  # otherwise `check_metrics` reports it
         problems += [
             f"{path}: must have a row for each step up to it, got {last_row}"
@@ -132,13 +134,13 @@ def check_checkpoints(
             if checkpoints.step_of(path) > last_row
         ]
     steps = ", ".join(str(checkpoints.step_of(path)) for path in paths)
-    whole = IntegrityFinding(part, OK, f"of step {steps}" if paths else "none")
-    yield from [IntegrityFinding(part, DAMAGED, problem) for problem in problems] or [whole]
-    unknown = sum(not _says_whose(path) for path in paths)
-    if unknown and not problems:
-        kind = f"{unknown} without the run's identity, made by an older version"
+    ok_finding = IntegrityFinding(part, OK, f"of step {steps}" if paths else "none")
+    yield from [IntegrityFinding(part, DAMAGED, problem) for problem in problems] or [ok_finding]
+    unidentified = sum(not _has_identity(path) for path in paths)
+    if unidentified and not problems:
+        message = f"{unidentified} without the run's identity, made by an older version"
         yield IntegrityFinding(
-            part, NOTE, f"{run.checkpoints}: {kind}: the run they belong to cannot be checked"
+            part, NOTE, f"{run.checkpoints}: {message}: the run they belong to cannot be checked"
         )
     if status.last_step and not paths:
         yield IntegrityFinding(
@@ -146,23 +148,23 @@ def check_checkpoints(
         )
 
 
-def _wrong(
+def _checkpoint_problem(
     path: Path, identity: RunIdentity | None, run: RunFolder, on_disk: RowScan | None
 ) -> str | None:
     problem = manifest.problem(path)
     if problem is not None:
         return f"{path}: {problem}"
     try:
-        one = Checkpoint(checkpoints.step_of(path), path, checkpoints.identity_of(path))
-        checkpoints.refuse_another(one, identity)
-        sums = on_disk.sums(one.step) if on_disk else None
+        checkpoint = Checkpoint(checkpoints.step_of(path), path, checkpoints.identity_of(path))
+        checkpoints.refuse_another(checkpoint, identity)
+        sums = on_disk.sums(checkpoint.step) if on_disk else None
         checkpoints.refuse_other_rows(path, run.metrics, sums)
     except DataError as error:
         return str(error)
     return None
 
 
-def _says_whose(path: Path) -> bool:
+def _has_identity(path: Path) -> bool:
     with contextlib.suppress(DataError):
         return checkpoints.identity_of(path) is not None
     return True
@@ -170,21 +172,23 @@ def _says_whose(path: Path) -> bool:
 
 def check_versions(run: RunFolder, status: RunStatus, now: MadeBy) -> Iterator[IntegrityFinding]:
     """Compare the versions of each attempt, and those of `now`, with the planned ones."""
-    part, meant = "versions", MadeBy(status.versions, status.git)
-    others = [one for one in events.every(run.events) if provenance.differences(meant, one)]
-    for one in others:
-        unlike = ", ".join(provenance.differences(meant, one))
+    part, planned = "versions", MadeBy(status.versions, status.git)
+    others = [
+        attempt for attempt in events.every(run.events) if provenance.differences(planned, attempt)
+    ]
+    for attempt in others:
+        difference = ", ".join(provenance.differences(planned, attempt))
         yield IntegrityFinding(
-            part, NOTE, f"{run.events}: an attempt ran with other versions: {unlike}"
+            part, NOTE, f"{run.events}: an attempt ran with other versions: {difference}"
         )
-    unlike = ", ".join(provenance.differences(meant, now))
+    difference = ", ".join(provenance.differences(planned, now))
     newer = compatibility.unknown_keys(run, status)
     if newer:
         rule = "which this version does not know: a resume with it is refused"
         yield IntegrityFinding(part, NOTE, f"{run.path}: {', '.join(newer)}, {rule}")
-    if unlike:
+    if difference:
         yield IntegrityFinding(
-            part, NOTE, f"{run.status}: planned with other versions than these: {unlike}"
+            part, NOTE, f"{run.status}: planned with other versions than these: {difference}"
         )
     elif not others:
         yield IntegrityFinding(part, OK, "as they are now")
@@ -196,12 +200,12 @@ def check_conversations(run: RunFolder) -> Iterator[IntegrityFinding]:
     plain_file.refuse_link(run.conversations)
     paths = sorted(run.conversations.glob("step-*.parquet"))
     damaged = [
-        IntegrityFinding(part, DAMAGED, problem) for p in paths if (problem := _unreadable(p))
+        IntegrityFinding(part, DAMAGED, problem) for p in paths if (problem := _parquet_problem(p))
     ]
     yield from damaged or [IntegrityFinding(part, OK, f"{len(paths)} files")]
 
 
-def _unreadable(path: Path) -> str | None:
+def _parquet_problem(path: Path) -> str | None:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -226,21 +230,21 @@ def check_outcomes(run: RunFolder, status: RunStatus) -> Iterator[IntegrityFindi
     evaluated = dict(_evaluated_rows(run)) if run.metrics.is_file() else {}
     if not os.path.lexists(path):
         if evaluated and status.status == "done":
-            kind = "is missing: lost, or the run is of an older version"
+            message = "is missing: lost, or the run is of an older version"
             yield IntegrityFinding(
-                part, NOTE, f"{path}: {kind}; `harness variance` uses means instead"
+                part, NOTE, f"{path}: {message}; `harness variance` uses means instead"
             )
         return
     plain_file.refuse_link(path)
-    found = outcomes.read(path)
-    last, row = max(evaluated, default=0), evaluated.get(found.step)
-    if status.status == "done" and not last <= found.step <= status.last_step:
+    recorded = outcomes.read(path)
+    last, row = max(evaluated, default=0), evaluated.get(recorded.step)
+    if status.status == "done" and not last <= recorded.step <= status.last_step:
         rule = f"must be of the last evaluation, that of step {last}"
-        yield IntegrityFinding(part, DAMAGED, f"{path}: step: {rule}; got {found.step}")
-    elif row is not None and (problem := outcomes.describe_difference(path, found, row)):
+        yield IntegrityFinding(part, DAMAGED, f"{path}: step: {rule}; got {recorded.step}")
+    elif row is not None and (problem := outcomes.describe_difference(path, recorded, row)):
         yield IntegrityFinding(part, DAMAGED, problem)
     else:
-        yield IntegrityFinding(part, OK, f"of step {found.step}")
+        yield IntegrityFinding(part, OK, f"of step {recorded.step}")
 
 
 def _evaluated_rows(run: RunFolder) -> Iterator[tuple[int, Mapping[str, Any]]]:

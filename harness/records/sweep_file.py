@@ -51,15 +51,15 @@ class Sweep:
 
     def by_run(self) -> dict[str, dict[str, Any]]:
         """Return the swept values: run -> swept key -> value."""
-        return {row.name: self._swept(row) for row in self.runs}
+        return {row.name: self._swept_values(row) for row in self.runs}
 
-    def _swept(self, row: LedgerRow) -> dict[str, Any]:
-        typed = dict(w.lstrip("+").split("=", 1) for w in row.overrides if "=" in w)
+    def _swept_values(self, row: LedgerRow) -> dict[str, Any]:
+        texts = dict(word.lstrip("+").split("=", 1) for word in row.overrides if "=" in word)
         return {
             key: value
             for key, values in self.axes.items()
             for value in values
-            if key in typed and _is_text_of(typed[key], value)
+            if key in texts and _is_text_of(texts[key], value)
         }
 
     def to_json(self) -> dict[str, Any]:

@@ -47,9 +47,9 @@ def find(folder: Path, step: int | None = None) -> TrainedRun:
     """
     run = RunFolder(folder)
     status, config = run_status.read(run.status), run_folder.read_config(run)
-    changed = compatibility.config_change(run, status)
-    if changed:
-        raise ConfigError(changed)
+    change = compatibility.config_change(run, status)
+    if change:
+        raise ConfigError(change)
     checkpoint, passed_over = _checkpoint(run, config, status, step)
     return TrainedRun(run, config, status, checkpoint, tuple(passed_over))
 
@@ -74,31 +74,31 @@ def _checkpoint(
     )
     kept = checkpoints.all_in(run.checkpoints)
     if not kept:
-        every = f"saved every {config.trainer.checkpoint_every} steps (trainer.checkpoint_every)"
-        raise DataError(f"{run.checkpoints}: must hold a checkpoint, {every}, got none")
+        rule = f"saved every {config.trainer.checkpoint_every} steps (trainer.checkpoint_every)"
+        raise DataError(f"{run.checkpoints}: must hold a checkpoint, {rule}, got none")
     if step is None:
         newest, problems = checkpoints.newest(run.checkpoints, identity)
         if newest is None:
-            raise DataError(f"{_whole(problems[-1])}; no other is undamaged")
+            raise DataError(f"{_damage_message(problems[-1])}; no other is undamaged")
         return newest, problems
-    named = [path for path in kept if checkpoints.step_of(path) == step]
-    if not named:
+    matching = [path for path in kept if checkpoints.step_of(path) == step]
+    if not matching:
         rule = f"--step must be a step whose checkpoint was kept, {_format_steps(kept)}"
         raise ConfigError(
             f"{run.checkpoints}: {rule}; got {step}: trainer.keep_every=N keeps every N-th"
         )
-    problem = manifest.problem(named[0])
+    problem = manifest.problem(matching[0])
     if problem is not None:
-        raise DataError(_whole(f"{named[0]}: {problem}"))
-    checkpoint = Checkpoint(step, named[0], checkpoints.identity_of(named[0]))
+        raise DataError(_damage_message(f"{matching[0]}: {problem}"))
+    checkpoint = Checkpoint(step, matching[0], checkpoints.identity_of(matching[0]))
     checkpoints.refuse_another(checkpoint, identity)
     return checkpoint, []
 
 
-def _whole(problem: str) -> str:
+def _damage_message(problem: str) -> str:
     """Return the message for a damaged checkpoint. `problem`: PATH: WHAT."""
-    path, _, what = problem.rpartition(": ")
-    return f"{path}: a checkpoint must be as it was saved, got: {what}"
+    path, _, problem_text = problem.rpartition(": ")
+    return f"{path}: a checkpoint must be as it was saved, got: {problem_text}"
 
 
 def _format_steps(kept: list[Path]) -> str:

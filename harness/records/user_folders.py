@@ -18,10 +18,10 @@ def cache() -> Path:
     It stores what is expensive to compute, under a hash of everything that determines it. Raises
     FolderError for a user without a home folder if neither variable is set.
     """
-    if named := os.environ.get("HARNESS_CACHE"):
-        return Path(os.path.realpath(named))
-    if xdg := os.environ.get("XDG_CACHE_HOME"):
-        return Path(os.path.realpath(Path(xdg) / "harness"))
+    if path := os.environ.get("HARNESS_CACHE"):
+        return Path(os.path.realpath(path))
+    if xdg_path := os.environ.get("XDG_CACHE_HOME"):
+        return Path(os.path.realpath(Path(xdg_path) / "harness"))
     with contextlib.suppress(RuntimeError):  # neither $HOME nor an entry among the users
         if Path.home().is_absolute():
             return (Path.home() / ".cache" / "harness").resolve()
@@ -36,18 +36,18 @@ def writable_cache() -> Path:
     variable does and the default cannot.
     """
     path = cache()
-    there = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
-    if not there.is_dir():
-        given = f"{there}, which is not a folder"
-    elif not os.access(there, os.W_OK | os.X_OK):
-        given = f"{there}, which cannot be written to"
+    existing = next(folder for folder in (path, *path.parents) if os.path.lexists(folder))
+    if not existing.is_dir():
+        problem = f"{existing}, which is not a folder"
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        problem = f"{existing}, which cannot be written to"
     else:
         return path
-    named = [name for name in ("HARNESS_CACHE", "XDG_CACHE_HOME") if os.environ.get(name)]
+    variables = [name for name in ("HARNESS_CACHE", "XDG_CACHE_HOME") if os.environ.get(name)]
     rule = "must name a writable folder for the cache"
-    if named:
-        raise ConfigError(f"{named[0]}: {rule}; got {given}")
-    raise FolderError(f"HARNESS_CACHE: {rule}; got nothing, and without it {given}")
+    if variables:
+        raise ConfigError(f"{variables[0]}: {rule}; got {problem}")
+    raise FolderError(f"HARNESS_CACHE: {rule}; got nothing, and without it {problem}")
 
 
 def temporary() -> Path:
@@ -58,9 +58,9 @@ def temporary() -> Path:
     try:
         return Path(tempfile.gettempdir())
     except OSError as error:
-        named = os.environ.get("TMPDIR", "nothing")
+        value = os.environ.get("TMPDIR", "nothing")
         rule = "must name a writable folder, but neither it nor /tmp is writable"
-        raise StorageError(f"TMPDIR: {rule}; got {named}") from error
+        raise StorageError(f"TMPDIR: {rule}; got {value}") from error
 
 
 def own_temporary(name: str) -> Path:

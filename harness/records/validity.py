@@ -41,12 +41,12 @@ Validity = Mapping[str, LevelValidity]
 def merge(runs: Iterable[Validity]) -> Validity:
     """Return the levels of all `runs`, easiest first; different ones of one name are numbered."""
     levels: dict[str, LevelValidity] = {}
-    for level, one in (item for run in runs for item in run.items()):
+    for level, validity in (item for run in runs for item in run.items()):
         name, number = level, 1
-        while levels.get(name, one) != one:
+        while levels.get(name, validity) != validity:
             number += 1
             name = f"{level} ({number})"
-        levels[name] = one
+        levels[name] = validity
     return dict(sorted(levels.items(), key=lambda item: _rank(item[0])))
 
 
@@ -57,7 +57,7 @@ def _rank(name: str) -> tuple[int, str]:
 
 def to_json(validity: Validity) -> dict[str, Any]:
     """Return the value of `validity` in run.json."""
-    return {level: asdict(one) for level, one in validity.items()}
+    return {level: asdict(level_validity) for level, level_validity in validity.items()}
 
 
 def from_json(values: Any) -> Validity | None:
@@ -65,9 +65,11 @@ def from_json(values: Any) -> Validity | None:
     with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
         return {
             str(level): LevelValidity(
-                str(one["reader"]), _intervals(one["measured"]), tuple(map(str, one["problems"]))
+                str(entry["reader"]),
+                _intervals(entry["measured"]),
+                tuple(map(str, entry["problems"])),
             )
-            for level, one in values.items()
+            for level, entry in values.items()
         }
     return None
 

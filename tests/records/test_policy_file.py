@@ -17,7 +17,7 @@ HF = PolicyConfig(name="hf", kind="hf", model="someone/model", system_prompt=PRO
 
 def test_what_is_written_comes_back(tmp_path: Path) -> None:
     config = RunConfig(policy=HF, seed=7)
-    policy_file.write(tmp_path, config, 40, "ab" * 32, named=True)
+    policy_file.write(tmp_path, config, 40, "ab" * 32, is_public=True)
     read = policy_file.read(tmp_path)
     assert read == policy_file.PolicyFile(config, 40, "ab" * 32, ())
 
@@ -25,7 +25,7 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
 def test_places_of_the_machine_stay_there_and_are_listed(tmp_path: Path) -> None:
     simulator = SimulatorConfig(profiles="/home/me/secret/users.jsonl")
     config = RunConfig(policy=replace(HF, model="/home/me/secret/model"), simulator=simulator)
-    policy_file.write(tmp_path, config, 1, None, named=False)
+    policy_file.write(tmp_path, config, 1, None, is_public=False)
     assert "secret" not in (tmp_path / policy_file.NAME).read_text()
     read = policy_file.read(tmp_path)
     assert read.left_out == ("policy.model", "simulator.profiles")

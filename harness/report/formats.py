@@ -51,9 +51,9 @@ def pictures(wanted: Sequence[str] = ()) -> tuple[str, ...]:
     return tuple(kind for kind in PICTURES if kind in words)
 
 
-def _words(wanted: Sequence[str], known: Sequence[str]) -> list[str]:
+def _words(wanted: Sequence[str], allowed: Sequence[str]) -> list[str]:
     words = [word.strip() for words in wanted for word in words.split(",")]
     for word in words:
-        if word not in known:
-            raise ConfigError(f"--format: must be some of {', '.join(known)}, got {word!r}")
+        if word not in allowed:
+            raise ConfigError(f"--format: must be some of {', '.join(allowed)}, got {word!r}")
     return words

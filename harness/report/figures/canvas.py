@@ -95,8 +95,8 @@ class PanelGrid:
         """Label the axis; wrap each line of `words` as needed. Steps get whole ticks."""
         if words == STEP:
             axes.locator_params(axis="x", integer=True)
-        room = style.current().characters(1.25 * self.panel_width - SIDES)
-        axes.set_xlabel("\n".join(_label_lines(line, room) for line in words.split("\n")))
+        characters = style.current().characters(1.25 * self.panel_width - SIDES)
+        axes.set_xlabel("\n".join(_label_lines(line, characters) for line in words.split("\n")))
 
     def label_y(self, axes: Axes, words: str) -> None:
         """Label the axis; wrap the words as needed."""
@@ -107,8 +107,8 @@ def _label_lines(words: str, width: int) -> str:
     """Wrap a label. If it is too long for a line, its part in brackets begins a new one."""
     if len(words) <= width:
         return words
-    what, bracket, unit = words.partition(" (")
-    parts = [wrap(what, width), *([wrap(f"({unit}", width)] if bracket else [])]
+    name, bracket, unit = words.partition(" (")
+    parts = [wrap(name, width), *([wrap(f"({unit}", width)] if bracket else [])]
     return "\n".join(parts)
 
 
@@ -127,52 +127,56 @@ def grid(
     the paper style the heading and the findings become the caption, and the width is that of a
     column. Stacked panels are one below the other.
     """
-    now = style.current()
-    blocks = math.ceil(len(titles) / (1 if is_stacked else now.most_columns))
+    current = style.current()
+    blocks = math.ceil(len(titles) / (1 if is_stacked else current.most_columns))
     columns = math.ceil(len(titles) / blocks)
-    width = now.panel_width if columns > 1 else now.lone_width
-    above, over_panels = _above(heading, titles, columns * width, width)
-    lines: float = blocks * max(title.count("\n") + 1 if title else 0 for title in over_panels)
-    lines += ABOVE * (above.count("\n") + 1) if above else 0
-    height = blocks * (rows_each * row_height * now.height + BETWEEN) + lines * now.line_height
+    width = current.panel_width if columns > 1 else current.lone_width
+    heading_text, panel_titles = _shown_headings(heading, titles, columns * width, width)
+    lines: float = blocks * max(title.count("\n") + 1 if title else 0 for title in panel_titles)
+    lines += ABOVE * (heading_text.count("\n") + 1) if heading_text else 0
+    height = (
+        blocks * (rows_each * row_height * current.height + BETWEEN) + lines * current.line_height
+    )
     longest = max((len(line) for name in names for line in name.split("\n")), default=0)
-    across = now.width or columns * width + longest / now.characters_an_inch
-    figure, taken = _axes(across, height, blocks, rows_each, columns)
-    figure.style, figure.sentences = now, tuple(escape(str(t)) for t in (heading, *titles))
-    if above:
-        figure.suptitle(above, x=0.01, ha="left", color=INK)
-    for spare in itertools.chain.from_iterable(taken[len(titles) :]):
-        spare.remove()
-    for panel, title in zip(taken, over_panels, strict=False):
+    figure_width = current.width or columns * width + longest / current.characters_an_inch
+    figure, panel_axes = _axes(figure_width, height, blocks, rows_each, columns)
+    figure.style, figure.sentences = current, tuple(escape(str(t)) for t in (heading, *titles))
+    if heading_text:
+        figure.suptitle(heading_text, x=0.01, ha="left", color=INK)
+    for unused in itertools.chain.from_iterable(panel_axes[len(titles) :]):
+        unused.remove()
+    for panel, title in zip(panel_axes, panel_titles, strict=False):
         panel[0].set_title(title, color=INK)
-    panels = tuple(taken[: len(titles)])
-    beside = longest / now.characters_an_inch
-    return PanelGrid(figure, panels, columns, (across - beside) / columns, row_height * now.height)
+    panels = tuple(panel_axes[: len(titles)])
+    names_width = longest / current.characters_an_inch
+    return PanelGrid(
+        figure, panels, columns, (figure_width - names_width) / columns, row_height * current.height
+    )
 
 
-def _above(
-    heading: str, titles: Sequence[str | Title], across: float, width: float
+def _shown_headings(
+    heading: str, titles: Sequence[str | Title], figure_width: float, width: float
 ) -> tuple[str, list[str]]:
     """Return the heading and the titles of panels as the style shows them."""
-    now = style.current()
-    room = now.characters(width) - 6
-    if now.has_headings:
-        above = wrap(heading, int(across * now.characters_an_inch * 0.8))
-        return above, [wrap(str(title), room) for title in titles]
+    current = style.current()
+    characters = current.characters(width) - 6
+    if current.has_headings:
+        heading_text = wrap(heading, int(figure_width * current.characters_an_inch * 0.8))
+        return heading_text, [wrap(str(title), characters) for title in titles]
     if len(titles) == 1:
         return "", [""]
-    of = [title.of if isinstance(title, Title) else title for title in titles]
-    return "", [wrap(name, room) for name in of]
+    subjects = [title.of if isinstance(title, Title) else title for title in titles]
+    return "", [wrap(name, characters) for name in subjects]
 
 
 def _axes(
-    across: float, height: float, blocks: int, rows_each: int, columns: int
+    figure_width: float, height: float, blocks: int, rows_each: int, columns: int
 ) -> tuple[NotebookFigure, list[tuple[Axes, ...]]]:
     """Return a figure and its axes, panel by panel."""
     from harness.report.figures.matplotlib_loader import FigureCanvasAgg
     from harness.report.figures.notebook_figure import NotebookFigure
 
-    figure = NotebookFigure(figsize=(across, height), layout="constrained")
+    figure = NotebookFigure(figsize=(figure_width, height), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(blocks * rows_each, columns, squeeze=False)
     return figure, [
@@ -187,12 +191,12 @@ def title(level: str, finding: str) -> Title:
     return Title(label(level, LONGEST_GROUP), finding)
 
 
-def series_entries(series: Iterable[tuple[str, int]], **look: Any) -> Legend:
+def series_entries(series: Iterable[tuple[str, int]], **properties: Any) -> Legend:
     """Return an entry per name of a series, in the order of their slots, which give the symbols."""
-    slots = dict(sorted(series, key=lambda one: one[1]))
-    said = labels(slots)
+    slots = dict(sorted(series, key=lambda item: item[1]))
+    texts = labels(slots)
     return {
-        said[name]: line(color=colour(slot), marker=marker(slot), **look)
+        texts[name]: line(color=colour(slot), marker=marker(slot), **properties)
         for name, slot in slots.items()
     }
 
@@ -204,16 +208,18 @@ def symbol_size(points: float) -> float:
 
 def legend(figure: Figure, entries: Legend) -> None:
     """Add one legend below all panels, in as many columns as fit."""
-    now = style.current()
-    room = now.characters(figure.get_figwidth())
-    words = [wrap(entry, room - LEGEND_SYMBOL) for entry in entries]
-    columns = next(n for n in range(len(words), 0, -1) if n == 1 or _across(words, n) <= room)
+    current = style.current()
+    characters = current.characters(figure.get_figwidth())
+    words = [wrap(entry, characters - LEGEND_SYMBOL) for entry in entries]
+    columns = next(
+        n for n in range(len(words), 0, -1) if n == 1 or _legend_width(words, n) <= characters
+    )
     lines = max(sum(entry.count("\n") + 1 for entry in part) for part in _split(words, columns))
-    figure.set_figheight(figure.get_figheight() + lines * now.line_height + 0.1)
+    figure.set_figheight(figure.get_figheight() + lines * current.line_height + 0.1)
     figure.legend(list(entries.values()), words, loc="outside lower left", ncols=columns)
 
 
-def _across(words: Sequence[str], columns: int) -> int:
+def _legend_width(words: Sequence[str], columns: int) -> int:
     """Return the width of a legend with this number of columns, in characters."""
     parts = _split(words, columns)
     longest = (max(len(line) for word in part for line in word.split("\n")) for part in parts)
@@ -222,9 +228,9 @@ def _across(words: Sequence[str], columns: int) -> int:
 
 def _split(words: Sequence[str], columns: int) -> list[Sequence[str]]:
     """Split entries as matplotlib fills a legend: top to bottom, the first columns one longer."""
-    each, longer = divmod(len(words), columns)
-    ends = itertools.accumulate(each + (n < longer) for n in range(columns))
-    return [words[end - each - (n < longer) : end] for n, end in enumerate(ends)]
+    height, longer = divmod(len(words), columns)
+    ends = itertools.accumulate(height + (n < longer) for n in range(columns))
+    return [words[end - height - (n < longer) : end] for n, end in enumerate(ends)]
 
 
 def limit_ticks(axes: Axes) -> None:
@@ -232,15 +238,15 @@ def limit_ticks(axes: Axes) -> None:
     axes.locator_params(axis="x", nbins=style.current().most_ticks)
 
 
-def line(**look: Any) -> Line2D:
+def line(**properties: Any) -> Line2D:
     """Return a symbol for the legend: a line, or a marker with `ls=""`."""
     from harness.report.figures.matplotlib_loader import Line2D
 
-    return Line2D([], [], **look)
+    return Line2D([], [], **properties)
 
 
-def patch(**look: Any) -> Patch:
+def patch(**properties: Any) -> Patch:
     """Return a symbol for the legend: a filled area."""
     from harness.report.figures.matplotlib_loader import Patch
 
-    return Patch(**look)
+    return Patch(**properties)

@@ -39,14 +39,14 @@ def draw(panels: Sequence[RunPanel], name: str, names: AxisNames) -> Drawing:
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]
-    behind = [panel.null_controls for panel in panels if panel.null_controls is not None]
-    shared = frame(
-        [*(trace.course.steps for trace in traces), *(null.entropy.at for null in behind)],
-        [*(trace.course.entropy for trace in traces), *(null.entropy.median for null in behind)],
+    nulls = [panel.null_controls for panel in panels if panel.null_controls is not None]
+    limits = frame(
+        [*(trace.course.steps for trace in traces), *(null.entropy.at for null in nulls)],
+        [*(trace.course.entropy for trace in traces), *(null.entropy.median for null in nulls)],
         [
             *(trace.points.reward for trace in traces),
             *(trace.held_out.reward for trace in traces if trace.held_out is not None),
-            *(null.reward.median for null in behind),
+            *(null.reward.median for null in nulls),
         ],
         names.reward_range,
     )
@@ -58,7 +58,7 @@ def draw(panels: Sequence[RunPanel], name: str, names: AxisNames) -> Drawing:
             _reward(bottom, trace)
         for axes in pair:
             _onsets(axes, [trace for trace in panel.traces if trace.onset is not None])
-        set_limits_and_labels(grid, position, shared, names)
+        set_limits_and_labels(grid, position, limits, names)
     canvas.legend(grid.figure, _entries(panels))
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
@@ -78,10 +78,10 @@ def frame(
 
 
 def set_limits_and_labels(
-    grid: PanelGrid, position: int, shared: tuple[Limits, Limits, Limits], names: AxisNames
+    grid: PanelGrid, position: int, limits: tuple[Limits, Limits, Limits], names: AxisNames
 ) -> None:
     """Set the limits and labels of a column."""
-    (top, bottom), (steps, entropy, reward) = grid.panels[position], shared
+    (top, bottom), (steps, entropy, reward) = grid.panels[position], limits
     top.set(xlim=steps, ylim=entropy)
     bottom.set(xlim=steps, ylim=reward)
     grid.label_x(bottom, names.time)
@@ -120,13 +120,13 @@ def _onsets(axes: Axes, traces: Sequence[Trace]) -> None:
     """Draw a dashed line at each onset, and shade its interval; several in slices from the top."""
     height = min(SLICE, ALL_SLICES / max(len(traces), 1)) if len(traces) > 1 else 1.0
     alpha = 0.35 if len(traces) > 1 else 0.13
-    for place, trace in enumerate(traces):
+    for index, trace in enumerate(traces):
         assert trace.onset is not None
         colour = canvas.colour(trace.slot)
         axes.axvline(
             trace.onset.step, color=colour, ls=DASHES, lw=canvas.symbol_size(1.3), zorder=1
         )
-        top = 1 - place * height
+        top = 1 - index * height
         axes.axvspan(
             trace.onset.low, trace.onset.high, top - height, top, color=colour, alpha=alpha, lw=0,
             zorder=0,
@@ -150,34 +150,34 @@ def _background(panels: Sequence[RunPanel | GroupPanel], held_out: bool) -> canv
         entries[BATCH] = canvas.line(color=canvas.INK, **PALE)
     nulls = [panel.null_controls.runs for panel in panels if panel.null_controls is not None]
     if nulls:
-        of = f": median of {max(nulls)}" if max(nulls) > 1 else ""
-        entries[f"null control of the level{of}"] = canvas.line(**NULL)
+        count_text = f": median of {max(nulls)}" if max(nulls) > 1 else ""
+        entries[f"null control of the level{count_text}"] = canvas.line(**NULL)
     return entries
 
 
 def _rows(panels: Sequence[RunPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for trace in panel.traces:
-            same = {"level": panel.level, "run": trace.run}
+            common = {"level": panel.level, "run": trace.run}
             for step, h in zip(trace.course.steps, trace.course.entropy, strict=True):
-                yield {**same, "kind": "entropy", "step": step, "entropy": h}
+                yield {**common, "kind": "entropy", "step": step, "entropy": h}
             for step, r in zip(trace.points.steps, trace.points.reward, strict=True):
-                yield {**same, "kind": "reward", "step": step, "reward": r}
+                yield {**common, "kind": "reward", "step": step, "reward": r}
             if trace.held_out is not None:
                 for step, r in zip(trace.held_out.steps, trace.held_out.reward, strict=True):
-                    yield {**same, "kind": "held_out_reward", "step": step, "reward": r}
+                    yield {**common, "kind": "held_out_reward", "step": step, "reward": r}
             if trace.onset is not None:
                 onset = trace.onset
                 yield {
-                    **same, "kind": onset.kind, "step": onset.step,
+                    **common, "kind": onset.kind, "step": onset.step,
                     "low": onset.low, "high": onset.high,
                 }  # fmt: skip
         if panel.null_controls is not None:
-            null, same = panel.null_controls, {"level": panel.level, "kind": "null_control"}
+            null, common = panel.null_controls, {"level": panel.level, "kind": "null_control"}
             for step, h in zip(null.entropy.at, null.entropy.median, strict=True):
-                yield {**same, "step": step, "entropy": h}
+                yield {**common, "step": step, "entropy": h}
             for step, r in zip(null.reward.at, null.reward.median, strict=True):
-                yield {**same, "step": step, "reward": r}
+                yield {**common, "step": step, "reward": r}
 
 
 def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Drawing:
@@ -187,7 +187,7 @@ def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Dr
     pools = [pool for panel in panels for pool in panel.pools]
     held_out = [pool.held_out for pool in pools if pool.held_out is not None]
     rewards = [*(pool.reward for pool in pools), *held_out]
-    shared = frame(
+    limits = frame(
         [p.course.at for p in pools],
         [values for p in pools for values in (p.course.low, p.course.high)],
         [values for reward in rewards for values in (reward.low, reward.high)],
@@ -202,7 +202,7 @@ def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Dr
                 bottom.plot(
                     pool.reward.at, pool.reward.median, color=canvas.colour(pool.slot), **PALE
                 )
-        set_limits_and_labels(grid, position, shared, names)
+        set_limits_and_labels(grid, position, limits, names)
     entries = group_legend(panels, marked=False)
     if any(pool.onsets for pool in pools):
         entries["onset of one run"] = canvas.line(color=canvas.INK, marker="|", ls="", ms=8)
@@ -220,15 +220,15 @@ def _group(axes: Axes, pool: GroupTrace, values: MedianBand) -> None:
 
 def _group_onsets(axes: Axes, pool: GroupTrace) -> None:
     """Draw all ticks as one artist: a thousand separate lines take seconds to lay out."""
-    at_the_top = axes.get_xaxis_transform()
+    transform = axes.get_xaxis_transform()
     colour = canvas.colour(pool.slot)
-    axes.vlines(pool.onsets, 0.93, 1.0, transform=at_the_top, color=colour, lw=1.2)
+    axes.vlines(pool.onsets, 0.93, 1.0, transform=transform, color=colour, lw=1.2)
 
 
 def _group_rows(panels: Sequence[GroupPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for pool in panel.pools:
-            same = {"level": panel.level, "group": pool.legend}
+            common = {"level": panel.level, "group": pool.legend}
             courses = [("entropy", pool.course), ("reward", pool.reward)]
             courses += [("held_out_reward", pool.held_out)] if pool.held_out else []
             for quantity, values in courses:
@@ -236,11 +236,11 @@ def _group_rows(panels: Sequence[GroupPanel]) -> Iterator[dict[str, Any]]:
                     values.at, values.median, values.low, values.high, strict=True
                 ):
                     yield {
-                        **same, "quantity": quantity, "step": step, "value": value, "low": low,
+                        **common, "quantity": quantity, "step": step, "value": value, "low": low,
                         "high": high, "runs": len(pool.runs),
                     }  # fmt: skip
             for step in pool.onsets:
-                yield {**same, "quantity": "onset", "step": step, "runs": 1}
+                yield {**common, "quantity": "onset", "step": step, "runs": 1}
         if panel.null_controls is not None:
             null = panel.null_controls
             for quantity, values in (("entropy", null.entropy), ("reward", null.reward)):

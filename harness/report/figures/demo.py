@@ -54,7 +54,7 @@ class DemoPanel:
 def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[DemoPanel]:
     """Return a panel per run that has rows. `runs`: path of a run -> its title and its cause."""
     results = {run.run: run for run in analysis.runs}
-    shown = [(path, words) for path, words in runs.items() if path in analysis.series]
+    found_runs = [(path, words) for path, words in runs.items() if path in analysis.series]
     return [
         DemoPanel(
             title=title,
@@ -65,35 +65,35 @@ def panels(analysis: Analysis, runs: Mapping[str, tuple[str, str]]) -> list[Demo
             reward=analysis.series[path].reward,
             onset=results[path].onset,
         )
-        for path, (title, because) in shown
+        for path, (title, because) in found_runs
     ]
 
 
-def draw(shown: Sequence[DemoPanel]) -> Drawing:
+def draw(demo_panels: Sequence[DemoPanel]) -> Drawing:
     """Draw one column per run, H above R, all on the same scales. Call it inside `use_style`."""
     from harness.report.figures.matplotlib_loader import FigureCanvasAgg
     from harness.report.figures.notebook_figure import NotebookFigure
 
     figure = NotebookFigure(
-        figsize=(WIDTH * max(len(shown), 2) + 0.4, HEIGHT), layout="constrained"
+        figsize=(WIDTH * max(len(demo_panels), 2) + 0.4, HEIGHT), layout="constrained"
     )
     FigureCanvasAgg(figure)
-    axes = figure.subplots(2, max(len(shown), 1), squeeze=False, sharey="row")
-    for column, panel in enumerate(shown):
+    axes = figure.subplots(2, max(len(demo_panels), 1), squeeze=False, sharey="row")
+    for column, panel in enumerate(demo_panels):
         top, bottom = axes[0][column], axes[1][column]
         _entropy(top, panel)
         _reward(bottom, panel)
-        for one in (top, bottom):
-            _onset(one, panel.onset)
-            one.set_xlim(0, float(panel.steps.max()) * 1.02)
-            one.locator_params(axis="x", nbins=4, integer=True)
+        for panel_axes in (top, bottom):
+            _onset(panel_axes, panel.onset)
+            panel_axes.set_xlim(0, float(panel.steps.max()) * 1.02)
+            panel_axes.locator_params(axis="x", nbins=4, integer=True)
         top.tick_params(labelbottom=False)
         _title(top, panel)
         bottom.set_xlabel("step")
     axes[0][0].set_ylabel("policy entropy H [nats]")
     axes[1][0].set_ylabel("reward R, held-out users")
-    canvas.legend(figure, _entries(shown))
-    return Drawing(NAME, figure, COLUMNS, tuple(_rows(shown)))
+    canvas.legend(figure, _entries(demo_panels))
+    return Drawing(NAME, figure, COLUMNS, tuple(_rows(demo_panels)))
 
 
 def _entropy(axes: Axes, panel: DemoPanel) -> None:
@@ -128,7 +128,7 @@ def _title(axes: Axes, panel: DemoPanel) -> None:
     because = "\n".join([*lines, *[""] * (BECAUSE_LINES - len(lines))])
     axes.set_title(f"{because}\n", fontsize=TEXT, color=canvas.INK, pad=8, linespacing=LINE)
     axes.annotate(
-        _begins(panel.onset), (0, 1), xytext=(0, 5), xycoords="axes fraction",
+        _onset_words(panel.onset), (0, 1), xytext=(0, 5), xycoords="axes fraction",
         textcoords="offset points", fontsize=TEXT + 1, annotation_clip=False,
         color=canvas.GREY if panel.onset is None else ONSET_COLOUR,
     )  # fmt: skip
@@ -138,34 +138,34 @@ def _title(axes: Axes, panel: DemoPanel) -> None:
     )  # fmt: skip
 
 
-def _begins(onset: Onset | None) -> str:
+def _onset_words(onset: Onset | None) -> str:
     """Return the onset without its kind, which the panel's name states."""
     if onset is None:
         return "no onset"
     return f"from step {onset.step:.0f} {wording.step_interval(onset.low, onset.high)}"
 
 
-def _entries(shown: Sequence[DemoPanel]) -> canvas.Legend:
+def _entries(demo_panels: Sequence[DemoPanel]) -> canvas.Legend:
     entries: canvas.Legend = {
         "entropy H of each batch, with its running median": canvas.line(color=H_COLOUR),
         "reward R of held-out users": canvas.line(color=R_COLOUR, marker="o", ms=3),
     }
-    if any(panel.onset is not None for panel in shown):
+    if any(panel.onset is not None for panel in demo_panels):
         entries["onset"] = canvas.line(color=ONSET_COLOUR, ls=(0, (4, 2)))
         entries["its 95% interval"] = canvas.patch(color=ONSET_COLOUR, alpha=0.2, lw=0)
     return entries
 
 
-def _rows(shown: Sequence[DemoPanel]) -> Iterator[dict[str, Any]]:
-    for panel in shown:
-        same = {"run": panel.title}
+def _rows(demo_panels: Sequence[DemoPanel]) -> Iterator[dict[str, Any]]:
+    for panel in demo_panels:
+        common = {"run": panel.title}
         for step, h in zip(panel.steps, panel.entropy, strict=True):
-            yield {**same, "kind": "entropy", "step": step, "entropy": h}
+            yield {**common, "kind": "entropy", "step": step, "entropy": h}
         for step, r in zip(panel.reward_steps, panel.reward, strict=True):
-            yield {**same, "kind": "reward", "step": step, "reward": r}
+            yield {**common, "kind": "reward", "step": step, "reward": r}
         if panel.onset is not None:
             onset = panel.onset
             yield {
-                **same, "kind": onset.kind, "step": onset.step, "low": onset.low,
+                **common, "kind": onset.kind, "step": onset.step, "low": onset.low,
                 "high": onset.high,
             }  # fmt: skip

@@ -65,83 +65,84 @@ class _Line:
 def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     """Draw a panel per quantity and a row per group, in the given order; all must be `compared`."""
     lines = {quantity: [_line(group, quantity) for group in groups] for quantity in PANELS}
-    shown = min(len(groups), MOST_GROUPS)
+    count = min(len(groups), MOST_GROUPS)
     titles = [title(groups, quantity) for quantity in PANELS]
-    ticks = seed_rows.names(wording.short_name(group.key) for group in groups[:shown])
+    ticks = seed_rows.names(wording.short_name(group.key) for group in groups[:count])
     grid = canvas.grid(
-        heading(groups), titles, 1, rows_height(shown, ROW, AROUND, tuple(ticks)), ticks
+        heading(groups), titles, 1, rows_height(count, ROW, AROUND, tuple(ticks)), ticks
     )
     slots = _slots(lines["onset"])
-    beyond = False
+    exceeds = False
     for position, (quantity, (axes,)) in enumerate(zip(PANELS, grid.panels, strict=True)):
-        beyond |= _panel(axes, lines[quantity][:shown], quantity, slots)
-        axes.set_yticks(range(shown), ticks if grid.leftmost(position) else [""] * shown)
+        exceeds |= _panel(axes, lines[quantity][:count], quantity, slots)
+        axes.set_yticks(range(count), ticks if grid.leftmost(position) else [""] * count)
         grid.label_x(axes, UNITS.get(quantity, "reward"))
-    entries = _entries(slots, lines["onset"][:shown])
-    canvas.legend(grid.figure, {**entries, **(seed_rows.beyond_entry() if beyond else {})})
+    entries = _entries(slots, lines["onset"][:count])
+    canvas.legend(grid.figure, {**entries, **(seed_rows.beyond_entry() if exceeds else {})})
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(groups, lines)))
 
 
 def heading(groups: Sequence[GroupResult]) -> str:
     """Return what is compared, and what is not shown."""
-    told = HEADING
+    text = HEADING
     if len(groups) > MOST_GROUPS:
-        told += f": {MOST_GROUPS} of {len(groups)} groups"
-    out = sum(len(group.left_out) for group in groups)
-    told += f"; {plural(out, 'unfinished run')} excluded" if out else ""
-    failing = sum(len(group.law_fails) for group in groups)
-    told += (
-        f"; without a and ceiling of {plural(failing, 'run')} that no single law fits"
-        if failing
+        text += f": {MOST_GROUPS} of {len(groups)} groups"
+    excluded = sum(len(group.left_out) for group in groups)
+    text += f"; {plural(excluded, 'unfinished run')} excluded" if excluded else ""
+    without_law = sum(len(group.law_fails) for group in groups)
+    text += (
+        f"; without a and ceiling of {plural(without_law, 'run')} that no single law fits"
+        if without_law
         else ""
     )
-    return told
+    return text
 
 
 def _line(group: GroupResult, quantity: str) -> _Line:
     assert group.compared is not None
-    pooled = group.compared.mean(quantity)
+    estimate = group.compared.mean(quantity)
     marks = [_mark(seed, quantity) for seed in group.compared.seeds]
     return _Line(
         wording.group_name(group.key),
         tuple(mark for mark in marks if mark is not None),
-        pooled.mean,
-        pooled.low,
-        pooled.high,
-        pooled.censored,
+        estimate.mean,
+        estimate.low,
+        estimate.high,
+        estimate.censored,
     )
 
 
 def _mark(seed: SeedNumbers, quantity: str) -> _Mark | None:
-    who = (seed.run, seed.seed)
+    labels = (seed.run, seed.seed)
     if quantity == "onset":
-        at = seed.reached if seed.onset is None else seed.onset
-        return _Mark(*who, at, None, None, censored=seed.onset is None)
+        onset = seed.reached if seed.onset is None else seed.onset
+        return _Mark(*labels, onset, None, None, censored=seed.onset is None)
     value = seed.number(quantity)
-    return None if value is None else _Mark(*who, value.value, value.low, value.high, False)
+    return None if value is None else _Mark(*labels, value.value, value.low, value.high, False)
 
 
 def title(groups: Sequence[GroupResult], quantity: str) -> str | Title:
     """Name the quantity and its reward column, then count the pairs that differ."""
     compared = groups[0].compared
     assert compared is not None
-    on = (
+    column_text = (
         f"on {label(compared.on)}"
         if compared.on
         else "each level on its own users (not comparable)"
     )
-    what = {
-        "a": f"a {on}, {'same range' if compared.shared_range else 'different ranges'} of H",
-        "ceiling": f"ceiling b - a {on}",
-        "gain": f"gain of reward {on}",
+    ranges_of_h = "same range" if compared.shared_range else "different ranges"
+    subject = {
+        "a": f"a {column_text}, {ranges_of_h} of H",
+        "ceiling": f"ceiling b - a {column_text}",
+        "gain": f"gain of reward {column_text}",
         "fall": "fall of entropy H on visited states",
         "onset": "onset of collapse",
     }[quantity]
-    found = _found(groups, quantity)
-    return Title(what, found) if found else what
+    finding = _decision_words(groups, quantity)
+    return Title(subject, finding) if finding else subject
 
 
-def _found(groups: Sequence[GroupResult], quantity: str) -> str:
+def _decision_words(groups: Sequence[GroupResult], quantity: str) -> str:
     """Return `1 of 3 pairs differ`; empty if no pair was tested."""
     decisions = [c.decision for g in groups for c in g.contrasts if c.quantity == quantity]
     tested = [d for d in decisions if d != "not_comparable"]
@@ -163,21 +164,21 @@ def _panel(axes: Axes, lines: Sequence[_Line], quantity: str, slots: dict[int | 
     """Draw the groups. Return whether an interval goes beyond the axis."""
     values = [mark.value for line in lines for mark in line.marks]
     ends = [end for line in lines for end in (line.mean, line.low, line.high)]
-    whole_run = quantity == "onset"
+    is_onset = quantity == "onset"
     axes.set(
-        xlim=(-0.03, 1.03) if whole_run else seed_rows.limits(values, ends, LEAST[quantity]),
+        xlim=(-0.03, 1.03) if is_onset else seed_rows.limits(values, ends, LEAST[quantity]),
         ylim=(len(lines) - 0.4, -0.6),
     )
     canvas.limit_ticks(axes)
     if not values:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
         axes.set_xticks([])
-    beyond = False
+    exceeds = False
     for row, line in enumerate(lines):
         seed_rows.dots(axes, row, [_dot(mark, slots[mark.seed]) for mark in line.marks])
         mean = (line.mean, line.low, line.high)
-        beyond |= seed_rows.estimate(axes, row, len(line.marks), mean)
-    return beyond
+        exceeds |= seed_rows.estimate(axes, row, len(line.marks), mean)
+    return exceeds
 
 
 def _dot(mark: _Mark, slot: int) -> Dot:
@@ -187,9 +188,9 @@ def _dot(mark: _Mark, slot: int) -> Dot:
 
 def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> canvas.Legend:
     one_colour = len(set(slots.values())) < len(slots) or None in slots
-    several = "one run" if None in slots else "one seed"
+    single = "one run" if None in slots else "one seed"
     entries: canvas.Legend = {
-        several if one_colour else f"seed {seed}": canvas.line(
+        single if one_colour else f"seed {seed}": canvas.line(
             color=canvas.colour(slot), marker=canvas.marker(slot), ls="", ms=canvas.symbol_size(5)
         )
         for seed, slot in slots.items()
@@ -206,19 +207,19 @@ def _entries(slots: dict[int | None, int], lines: Sequence[_Line]) -> canvas.Leg
 
 
 def _rows(groups: Sequence[GroupResult], lines: dict[str, list[_Line]]) -> Iterator[dict[str, Any]]:
-    for quantity, of_groups in lines.items():
-        for group, line in zip(groups, of_groups, strict=True):
+    for quantity, group_lines in lines.items():
+        for group, line in zip(groups, group_lines, strict=True):
             assert group.compared is not None
-            on = group.compared.on if QUANTITIES[quantity].on_reward else None
-            same = {"quantity": quantity, "on": on, "group": line.group}
+            column = group.compared.on if QUANTITIES[quantity].on_reward else None
+            common = {"quantity": quantity, "on": column, "group": line.group}
             for mark in line.marks:
                 yield {
-                    **same, "kind": "seed", "run": mark.run, "seed": mark.seed,
+                    **common, "kind": "seed", "run": mark.run, "seed": mark.seed,
                     "value": mark.value, "low": mark.low, "high": mark.high,
                     "censored": int(mark.censored),
                 }  # fmt: skip
             yield {
-                **same, "kind": "mean", "value": line.mean, "low": line.low, "high": line.high,
+                **common, "kind": "mean", "value": line.mean, "low": line.low, "high": line.high,
                 "censored": line.censored,
             }  # fmt: skip
 

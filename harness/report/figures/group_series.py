@@ -70,10 +70,10 @@ def panels(
 
     Runs excluded from means are omitted, and so is a level that has no other runs.
     """
-    drawn = [run for run in runs if run.run in analysis.series]
-    filled: list[GroupPanel] = []
+    with_rows = [run for run in runs if run.run in analysis.series]
+    group_panels: list[GroupPanel] = []
     slots: dict[str, int] = {}
-    for level, members in naming.by_level(analysis, drawn).items():
+    for level, members in naming.by_level(analysis, with_rows).items():
         finished = analysis.runs_in_means(members)
         if not finished:
             continue
@@ -82,7 +82,7 @@ def panels(
             _pool(analysis, legend, slots.setdefault(legend, len(slots)), group, clock)
             for legend, group in groups.items()
         ]
-        filled.append(
+        group_panels.append(
             GroupPanel(
                 level,
                 findings.law_finding(analysis, members),
@@ -90,20 +90,20 @@ def panels(
                 tuple(pools),
             )
         )
-    return tuple(filled)
+    return tuple(group_panels)
 
 
 def _groups(analysis: Analysis, members: Sequence[RunResult]) -> dict[str, list[RunResult]]:
     """Return legend entry -> runs; one entry for all if the groups are too many or unknown."""
     group_of = {run: group for group in analysis.groups for run in group.runs}
     keys = [group_of[m.run].key if m.run in group_of else None for m in members]
-    telling = sorted(
+    varying = sorted(
         axis for axis in {a for k in keys if k for a in k}
         if len({str((k or {}).get(axis)) for k in keys}) > 1
     )  # fmt: skip
     by_name: dict[str, list[RunResult]] = {}
     for member, key in zip(members, keys, strict=True):
-        words = ", ".join(f"{axis}={(key or {}).get(axis)}" for axis in telling)
+        words = ", ".join(f"{axis}={(key or {}).get(axis)}" for axis in varying)
         by_name.setdefault(words or "all runs", []).append(member)
     return by_name if len(by_name) <= MOST_GROUPS else {"all runs": list(members)}
 
@@ -161,16 +161,18 @@ def _residuals(
 ) -> tuple[MedianBand | None, MedianBand | None]:
     """Return residuals by step, in bins between `edges`, and by H, in bins of several points."""
     series = [analysis.series[run.run] for run in runs]
-    left = [run_series.residuals(one, run) for one, run in zip(series, runs, strict=True)]
-    fitted = [(clock.series(s), v) for s, v in zip(series, left, strict=True) if v is not None]
+    run_residuals = [run_series.residuals(s, run) for s, run in zip(series, runs, strict=True)]
+    fitted = [
+        (clock.series(s), v) for s, v in zip(series, run_residuals, strict=True) if v is not None
+    ]
     if not fitted:
         return None, None
     values = [values for _, values in fitted]
     entropy = [s.entropy for s, _ in fitted]
     points = sum(map(len, values)) // FEWEST_IN_A_BIN
-    levels = medians.bins(entropy, min(max(points, FEWEST_BINS), medians.STEP_BINS))
+    entropy_edges = medians.bins(entropy, min(max(points, FEWEST_BINS), medians.STEP_BINS))
     by_step = medians.medians_over_runs([s.steps for s, _ in fitted], values, edges)
-    return by_step, medians.medians_over_runs(entropy, values, levels)
+    return by_step, medians.medians_over_runs(entropy, values, entropy_edges)
 
 
 def _spread(values: Sequence[float]) -> Interval | None:

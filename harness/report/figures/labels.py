@@ -37,34 +37,34 @@ def labels(values: Iterable[str], most: int = LONGEST_NAME) -> dict[str, str]:
     If shortening would make two equal, most of the beginning and the end that all share is removed.
     """
     names = list(dict.fromkeys(values))
-    found = {name: label(name, most) for name in names}
-    if len(set(found.values())) == len(names):
-        return found
-    start = _shared(names)
-    end = max(_shared([name[start:][::-1] for name in names]) - FEW_SHARED, 0)
+    shortened = {name: label(name, most) for name in names}
+    if len(set(shortened.values())) == len(names):
+        return shortened
+    start = _shared_length(names)
+    end = max(_shared_length([name[start:][::-1] for name in names]) - FEW_SHARED, 0)
     start = max(start - FEW_SHARED, 0)
-    before, after = "..." if start else "", "..." if end else ""
-    room = most - len(before) - len(after)
-    found = {n: f"{before}{label(n[start : len(n) - end], room)}{after}" for n in names}
-    if len(set(found.values())) == len(names):
-        return found
-    return {name: f"{number}: {found[name]}" for number, name in enumerate(names, 1)}
+    prefix, suffix = "..." if start else "", "..." if end else ""
+    characters = most - len(prefix) - len(suffix)
+    shortened = {n: f"{prefix}{label(n[start : len(n) - end], characters)}{suffix}" for n in names}
+    if len(set(shortened.values())) == len(names):
+        return shortened
+    return {name: f"{number}: {shortened[name]}" for number, name in enumerate(names, 1)}
 
 
-def _shared(names: Sequence[str]) -> int:
+def _shared_length(names: Sequence[str]) -> int:
     """Return how many characters all names begin with."""
-    alike = (len(set(characters)) == 1 for characters in zip(*names, strict=False))
-    return sum(1 for _ in itertools.takewhile(bool, alike))
+    are_equal = (len(set(characters)) == 1 for characters in zip(*names, strict=False))
+    return sum(1 for _ in itertools.takewhile(bool, are_equal))
 
 
 def wrap(sentence: str, width: int) -> str:
     """Wrap our own sentence at `width` characters; `[a, b]` and `in 3` are not broken."""
-    kept = re.sub(r"\[[^][ ]+ [^][ ]+\]|\b(in|of|all|step) \d+", _tied, sentence)
-    lines = textwrap.wrap(kept, width, break_on_hyphens=False)
+    tied = re.sub(r"\[[^][ ]+ [^][ ]+\]|\b(in|of|all|step) \d+", _tie_words, sentence)
+    lines = textwrap.wrap(tied, width, break_on_hyphens=False)
     return "\n".join(lines).replace(TIE, " ")
 
 
-def _tied(match: re.Match[str]) -> str:
+def _tie_words(match: re.Match[str]) -> str:
     return match[0].replace(" ", TIE)
 
 

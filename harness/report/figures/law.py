@@ -29,44 +29,46 @@ def draw(panels: Sequence[RunPanel], name: str, axes: AxisNames) -> Drawing:
     titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 1, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]
-    shared = law_frame.frame_of_runs(traces, axes.reward_range)
-    off = False
-    for position, (panel, (one,)) in enumerate(zip(panels, grid.panels, strict=True)):
-        for place, trace in enumerate(panel.traces):
-            _trace(one, trace, shared)
+    frame = law_frame.frame_of_runs(traces, axes.reward_range)
+    has_arrows = False
+    for position, (panel, (panel_axes,)) in enumerate(zip(panels, grid.panels, strict=True)):
+        for index, trace in enumerate(panel.traces):
+            _trace(panel_axes, trace, frame)
             if trace.ceiling is not None:
                 slot = trace.slot if trace.ceiling_identified else None
-                at = shared.place((place + 1) / (len(panel.traces) + 1))
-                off |= draw_ceiling(one, at, trace.ceiling, slot, shared)
-        law_frame.set_limits_and_labels(grid, position, shared, axes)
-    canvas.legend(grid.figure, {**_entries(panels), **(law_frame.off_the_scale() if off else {})})
+                x = frame.place((index + 1) / (len(panel.traces) + 1))
+                has_arrows |= draw_ceiling(panel_axes, x, trace.ceiling, slot, frame)
+        law_frame.set_limits_and_labels(grid, position, frame, axes)
+    canvas.legend(
+        grid.figure, {**_entries(panels), **(law_frame.off_the_scale() if has_arrows else {})}
+    )
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
-def _trace(axes: Axes, trace: Trace, shared: LawFrame) -> None:
+def _trace(axes: Axes, trace: Trace, frame: LawFrame) -> None:
     colour, points = canvas.colour(trace.slot), trace.points
     after, unjudged = trace.after_onset, trace.unjudged
-    for chosen, face, alpha in (
+    for mask, face, alpha in (
         (~after, colour, 0.5), (after & ~unjudged, "none", 0.5), (unjudged, "none", PALE)
     ):  # fmt: skip
         axes.plot(
-            points.entropy[chosen], points.reward[chosen], canvas.marker(trace.slot), mfc=face,
+            points.entropy[mask], points.reward[mask], canvas.marker(trace.slot), mfc=face,
             mec=colour, mew=0.7, alpha=alpha, zorder=2,
         )  # fmt: skip
     if trace.straight is not None:
         axes.plot(trace.straight.entropy, trace.straight.reward, color=colour, **RIVAL)
     if trace.curve is not None:
-        _curve(axes, trace.curve, colour, shared)
+        _curve(axes, trace.curve, colour, frame)
 
 
-def _curve(axes: Axes, curve: LawCurve, colour: str, shared: LawFrame) -> None:
-    shown = curve.entropy >= shared.left
-    entropy, low, high = curve.entropy[shown], curve.low[shown], curve.high[shown]
+def _curve(axes: Axes, curve: LawCurve, colour: str, frame: LawFrame) -> None:
+    visible = curve.entropy >= frame.left
+    entropy, low, high = curve.entropy[visible], curve.low[visible], curve.high[visible]
     style, shade = ("-", 0.18) if curve.identified else (GUESS, 0.07)
     ink = colour if curve.identified else canvas.GREY
-    if curve.identified or not law_frame.hides_all(low, high, shared):
+    if curve.identified or not law_frame.hides_all(low, high, frame):
         axes.fill_between(entropy, low, high, color=ink, alpha=shade, lw=0, zorder=1.5)
-    axes.plot(entropy, curve.reward[shown], ls=style, color=ink, zorder=3)
+    axes.plot(entropy, curve.reward[visible], ls=style, color=ink, zorder=3)
 
 
 def _entries(panels: Sequence[RunPanel]) -> canvas.Legend:
@@ -108,30 +110,30 @@ def _entries(panels: Sequence[RunPanel]) -> canvas.Legend:
 def _rows(panels: Sequence[RunPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for trace in panel.traces:
-            same = {"level": panel.level, "run": trace.run}
+            common = {"level": panel.level, "run": trace.run}
             points = trace.points
             for step, h, r in zip(points.steps, points.entropy, points.reward, strict=True):
-                yield {**same, "kind": "point", "step": step, "entropy": h, "reward": r}
+                yield {**common, "kind": "point", "step": step, "entropy": h, "reward": r}
             if trace.curve is not None:
-                yield from _curve_rows(same, trace)
+                yield from _curve_rows(common, trace)
             if trace.straight is not None:
                 for h, r in zip(trace.straight.entropy, trace.straight.reward, strict=True):
-                    yield {**same, "kind": "linear_in_h", "entropy": h, "reward": r}
+                    yield {**common, "kind": "linear_in_h", "entropy": h, "reward": r}
             if trace.ceiling is not None:
                 yield {
-                    **same, "kind": "ceiling", "entropy": 0.0, "reward": trace.ceiling.value,
+                    **common, "kind": "ceiling", "entropy": 0.0, "reward": trace.ceiling.value,
                     "low": trace.ceiling.low, "high": trace.ceiling.high,
                     "identified": trace.ceiling_identified,
                 }  # fmt: skip
 
 
-def _curve_rows(same: dict[str, Any], trace: Trace) -> Iterator[dict[str, Any]]:
+def _curve_rows(common: dict[str, Any], trace: Trace) -> Iterator[dict[str, Any]]:
     curve = trace.curve
     assert curve is not None
     kind = "law_until_onset" if trace.until_onset else "law"
     for h, r, low, high in zip(curve.entropy, curve.reward, curve.low, curve.high, strict=True):
         yield {
-            **same, "kind": kind, "entropy": h, "reward": r, "low": low, "high": high,
+            **common, "kind": kind, "entropy": h, "reward": r, "low": low, "high": high,
             "identified": curve.identified,
         }  # fmt: skip
 

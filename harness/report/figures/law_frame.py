@@ -80,22 +80,24 @@ def _frame(
     entropy: Sequence[Floats],
     reward: Sequence[Floats],
     ceilings: Sequence[Interval],
-    unsure: Sequence[float],
+    unidentified: Sequence[float],
     reward_range: float | None,
 ) -> LawFrame:
     """Return limits around all points, from H = 0 unless the data are far from it.
 
     An identified ceiling extends the axis to its interval, by at most REACH times the range of the
-    points (or the axis' least range). One that is `unsure` extends it to its value if that is no
+    points (or the axis' least range). One in `unidentified` extends it to its value if that is no
     further.
     """
     lowest, highest = canvas.limits(entropy, 0.03, least=MinimumRange(ranges.H_NATS, 0.0))
     points, least = ranges.finite(reward), ranges.reward(reward, reward_range)
-    ends = np.array([end for one in ceilings for end in (one.low, one.value, one.high)])
-    guesses = np.array(unsure)
+    ends = np.array(
+        [end for ceiling in ceilings for end in (ceiling.low, ceiling.value, ceiling.high)]
+    )
+    guesses = np.array(unidentified)
     if len(points):
-        air = REACH * max(float(np.ptp(points)), least.span)
-        furthest = points.min() - air, points.max() + air
+        margin = REACH * max(float(np.ptp(points)), least.span)
+        furthest = points.min() - margin, points.max() + margin
         ends = np.clip(ends, *furthest)
         guesses = guesses[(furthest[0] <= guesses) & (guesses <= furthest[1])]
     low, high = canvas.limits([points, ends, guesses], least=least)
@@ -103,50 +105,50 @@ def _frame(
 
 
 def set_limits_and_labels(
-    grid: PanelGrid, position: int, shared: LawFrame, names: AxisNames
+    grid: PanelGrid, position: int, frame: LawFrame, names: AxisNames
 ) -> None:
     """Draw limits, labels, and the strip for ceilings at the left edge."""
     (axes,), leftmost = grid.panels[position], grid.leftmost(position)
-    axes.set_xlim(shared.left - shared.strip, shared.right)
-    axes.set_ylim(shared.low, shared.high)
-    axes.axvspan(shared.left - shared.strip, shared.left, color="#f4f4f4", lw=0, zorder=0)
-    axes.axvline(shared.left, color=canvas.GREY, lw=0.8, zorder=1)
-    axes.set_xticks([t for t in axes.get_xticks() if shared.left <= t <= shared.right])
+    axes.set_xlim(frame.left - frame.strip, frame.right)
+    axes.set_ylim(frame.low, frame.high)
+    axes.axvspan(frame.left - frame.strip, frame.left, color="#f4f4f4", lw=0, zorder=0)
+    axes.axvline(frame.left, color=canvas.GREY, lw=0.8, zorder=1)
+    axes.set_xticks([t for t in axes.get_xticks() if frame.left <= t <= frame.right])
     grid.label_x(axes, names.entropy)
     axes.tick_params(labelleft=leftmost)
     if leftmost:
         grid.label_y(axes, names.reward)
 
 
-def hides_all(low: Floats, high: Floats, shared: LawFrame) -> bool:
+def hides_all(low: Floats, high: Floats, frame: LawFrame) -> bool:
     """Return whether a band covers the panel over most of its width, and so says nothing."""
-    return bool(np.mean((low <= shared.low) & (high >= shared.high)) > 0.5)
+    return bool(np.mean((low <= frame.low) & (high >= frame.high)) > 0.5)
 
 
-def edges_exceeded(ceiling: Interval, shared: LawFrame) -> Iterator[tuple[float, str]]:
+def edges_exceeded(ceiling: Interval, frame: LawFrame) -> Iterator[tuple[float, str]]:
     """Yield each edge that the ceiling or its interval exceeds, and the direction of its arrow."""
-    if min(ceiling.low, ceiling.value) < shared.low:
-        yield shared.low, "v"
-    if max(ceiling.high, ceiling.value) > shared.high:
-        yield shared.high, "^"
+    if min(ceiling.low, ceiling.value) < frame.low:
+        yield frame.low, "v"
+    if max(ceiling.high, ceiling.value) > frame.high:
+        yield frame.high, "^"
 
 
 def draw_ceiling(
-    axes: Axes, at: float, ceiling: Interval, slot: int | None, shared: LawFrame
+    axes: Axes, x: float, ceiling: Interval, slot: int | None, frame: LawFrame
 ) -> bool:
-    """Draw a ceiling with its interval at H = `at`; grey and hollow if not identified (no slot).
+    """Draw a ceiling with its interval at H = `x`; grey and hollow if not identified (no slot).
 
     A part off the scale is replaced by an open arrow at the edge. Returns whether there is any.
     """
     colour = canvas.GREY if slot is None else canvas.colour(slot)
-    low, high = np.clip([ceiling.low, ceiling.high], shared.low, shared.high)
-    axes.plot([at, at], [low, high], "-", color=colour, lw=canvas.symbol_size(1.4), zorder=4)
-    arrows = list(edges_exceeded(ceiling, shared))
+    low, high = np.clip([ceiling.low, ceiling.high], frame.low, frame.high)
+    axes.plot([x, x], [low, high], "-", color=colour, lw=canvas.symbol_size(1.4), zorder=4)
+    arrows = list(edges_exceeded(ceiling, frame))
     for edge, head in arrows:
-        axes.plot([at], [edge], **open_arrow(head, colour, canvas.symbol_size(7)))
-    if shared.low <= ceiling.value <= shared.high:
+        axes.plot([x], [edge], **open_arrow(head, colour, canvas.symbol_size(7)))
+    if frame.low <= ceiling.value <= frame.high:
         axes.plot(
-            [at], [ceiling.value], "D", color=colour, mfc="white" if slot is None else colour,
+            [x], [ceiling.value], "D", color=colour, mfc="white" if slot is None else colour,
             ms=canvas.symbol_size(5), zorder=5,
         )  # fmt: skip
     return bool(arrows)

@@ -23,55 +23,57 @@ def draw(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Drawing:
     titles = [canvas.title(panel.level, panel.law_finding) for panel in panels]
     grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 1, ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]
-    shared = law_frame.frame_of_groups(pools, names.reward_range)
-    off = False
-    for position, (panel, (one,)) in enumerate(zip(panels, grid.panels, strict=True)):
-        for place, pool in enumerate(panel.pools):
-            _group(one, pool, shared)
+    frame = law_frame.frame_of_groups(pools, names.reward_range)
+    has_arrows = False
+    for position, (panel, (panel_axes,)) in enumerate(zip(panels, grid.panels, strict=True)):
+        for index, pool in enumerate(panel.pools):
+            _group(panel_axes, pool, frame)
             if pool.ceiling is not None:
-                at = shared.place((place + 1) / (len(panel.pools) + 1))
-                off |= draw_ceiling(one, at, pool.ceiling, pool.slot, shared)
-        law_frame.set_limits_and_labels(grid, position, shared, names)
-    several = any(pool.curve is not None and pool.identified > 1 for pool in pools)
-    entries = group_legend(panels, marked=True, band=several)
+                x = frame.place((index + 1) / (len(panel.pools) + 1))
+                has_arrows |= draw_ceiling(panel_axes, x, pool.ceiling, pool.slot, frame)
+        law_frame.set_limits_and_labels(grid, position, frame, names)
+    has_band = any(pool.curve is not None and pool.identified > 1 for pool in pools)
+    entries = group_legend(panels, marked=True, band=has_band)
     if any(pool.curve is not None for pool in pools):
         entries["median of the identified laws"] = canvas.line(color=canvas.INK)
     if any(pool.ceiling is not None for pool in pools):
         entries["median ceiling b - a"] = canvas.line(
             color=canvas.INK, marker="D", ms=canvas.symbol_size(5)
         )
-    canvas.legend(grid.figure, {**entries, **(law_frame.off_the_scale() if off else {})})
+    canvas.legend(grid.figure, {**entries, **(law_frame.off_the_scale() if has_arrows else {})})
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
-def _group(axes: Axes, pool: GroupTrace, shared: LawFrame) -> None:
+def _group(axes: Axes, pool: GroupTrace, frame: LawFrame) -> None:
     colour = canvas.colour(pool.slot)
     axes.plot(
         pool.entropy.median, pool.reward.median, canvas.marker(pool.slot), color=colour,
         alpha=0.6, mew=0, zorder=2,
     )  # fmt: skip
     if pool.curve is not None:
-        curve, shown = pool.curve, pool.curve.at >= shared.left
-        h = curve.at[shown]
-        axes.fill_between(h, curve.low[shown], curve.high[shown], color=colour, alpha=0.18, lw=0)
-        axes.plot(h, curve.median[shown], ls=canvas.dashes(pool.slot), color=colour, zorder=3)
+        curve, visible = pool.curve, pool.curve.at >= frame.left
+        h = curve.at[visible]
+        axes.fill_between(
+            h, curve.low[visible], curve.high[visible], color=colour, alpha=0.18, lw=0
+        )
+        axes.plot(h, curve.median[visible], ls=canvas.dashes(pool.slot), color=colour, zorder=3)
 
 
 def _rows(panels: Sequence[GroupPanel]) -> Iterator[dict[str, Any]]:
     for panel in panels:
         for pool in panel.pools:
-            same = {"level": panel.level, "group": pool.legend}
+            common = {"level": panel.level, "group": pool.legend}
             for step, h, r, low, high in zip(
                 pool.reward.at, pool.entropy.median, pool.reward.median, pool.reward.low,
                 pool.reward.high, strict=True,
             ):  # fmt: skip
                 yield {
-                    **same, "kind": "median", "step": step, "entropy": h, "reward": r,
+                    **common, "kind": "median", "step": step, "entropy": h, "reward": r,
                     "low": low, "high": high, "runs": len(pool.runs),
                 }  # fmt: skip
             if pool.ceiling is not None:
                 yield {
-                    **same, "kind": "ceiling", "entropy": 0.0, "reward": pool.ceiling.value,
+                    **common, "kind": "ceiling", "entropy": 0.0, "reward": pool.ceiling.value,
                     "low": pool.ceiling.low, "high": pool.ceiling.high,
                     "runs": pool.identified_ceilings,
                 }  # fmt: skip
@@ -81,6 +83,6 @@ def _rows(panels: Sequence[GroupPanel]) -> Iterator[dict[str, Any]]:
                     strict=True,
                 ):  # fmt: skip
                     yield {
-                        **same, "kind": "law", "entropy": h, "reward": r, "low": low,
+                        **common, "kind": "law", "entropy": h, "reward": r, "low": low,
                         "high": high, "runs": pool.identified,
                     }  # fmt: skip

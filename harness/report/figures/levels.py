@@ -28,10 +28,12 @@ def draw(calibration: Mapping[str, Any]) -> Drawing:
     heading = "Measured difficulty of the levels, with 95% intervals"
     with canvas.use_style():
         panels = canvas.grid(heading, TITLES, 1, 3.4)
-        accepted, fared, moved = (axes for (axes,) in panels.panels)
-        _accepted(accepted, list(cards), [r for r in rows if r["panel"] == "acceptance"])
-        _fared(fared, list(cards), [r for r in rows if r["panel"] == "final_emotion"])
-        _moved(moved, list(cards), [r for r in rows if r["panel"] == "p_rise"])
+        acceptance, final_emotion, changes = (axes for (axes,) in panels.panels)
+        _draw_acceptance(acceptance, list(cards), [r for r in rows if r["panel"] == "acceptance"])
+        _draw_final_emotion(
+            final_emotion, list(cards), [r for r in rows if r["panel"] == "final_emotion"]
+        )
+        _draw_changes(changes, list(cards), [r for r in rows if r["panel"] == "p_rise"])
         is_published = any(row["published"] is not None for row in rows)
         canvas.legend(panels.figure, _legend(list(cards), is_published))
     return Drawing(NAME, panels.figure, COLUMNS, tuple(rows))
@@ -46,75 +48,83 @@ def _rows(cards: Mapping[str, Any], published: Sequence[Mapping[str, Any]]) -> l
         for name, score in card["policies"].items():
             rows.append(_row("final_emotion", level, name, score["final_emotion"], None))
         for decade in card["by_decade"]:
-            what = f"P(rise) in the {decade['emotion']}s"
-            rows.append(_row("p_rise", level, what, decade["p_rise"], by_figure.get((level, what))))
+            title = f"P(rise) in the {decade['emotion']}s"
+            rows.append(
+                _row(
+                    "p_rise",
+                    level,
+                    title,
+                    decade["p_rise"],
+                    by_figure.get((level, title)),
+                )
+            )
     return rows
 
 
 def _row(
-    panel: str, level: str, what: str, measured: Mapping[str, float] | None, published: float | None
+    panel: str, level: str, name: str, estimate: Mapping[str, float] | None, published: float | None
 ) -> Row:
-    numbers = dict(measured) if measured else dict.fromkeys(("value", "low", "high"))
-    return {"panel": panel, "level": level, "what": what, **numbers, "published": published}
+    numbers = dict(estimate) if estimate else dict.fromkeys(("value", "low", "high"))
+    return {"panel": panel, "level": level, "what": name, **numbers, "published": published}
 
 
-def _accepted(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
+def _draw_acceptance(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
     for slot, level in enumerate(levels):
-        for place, row in enumerate(r for r in rows if r["level"] == level):
-            at = place + (slot - (len(levels) - 1) / 2) * APART
-            _point(axes, row, at, slot, vertical=True)
+        for index, row in enumerate(r for r in rows if r["level"] == level):
+            x = index + (slot - (len(levels) - 1) / 2) * APART
+            _draw_point(axes, row, x, slot, vertical=True)
             if row["published"] is not None:
-                axes.plot(at, row["published"], "D", mfc="none", mec=canvas.INK, ms=7)
+                axes.plot(x, row["published"], "D", mfc="none", mec=canvas.INK, ms=7)
     axes.set_xticks([0, 1], ["acceptance of\nfixed replies", "need\nexpression"])
     axes.set_xlim(-0.6, 1.6)
     axes.set_ylim(0, 1)
     axes.set_ylabel("share")
 
 
-def _fared(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
+def _draw_final_emotion(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
     policies = list(dict.fromkeys(row["what"] for row in rows))
     for row in rows:
         slot = levels.index(row["level"])
-        at = -policies.index(row["what"]) - (slot - (len(levels) - 1) / 2) * APART
-        _point(axes, row, at, slot, vertical=False)
+        y = -policies.index(row["what"]) - (slot - (len(levels) - 1) / 2) * APART
+        _draw_point(axes, row, y, slot, vertical=False)
     axes.set_yticks([-n for n in range(len(policies))], [p.replace("_", " ") for p in policies])
     axes.set_xlim(0, 100)
     axes.set_xlabel("mean final emotion (0-100)")
 
 
-def _moved(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
+def _draw_changes(axes: Axes, levels: Sequence[str], rows: Sequence[Row]) -> None:
     for slot, level in enumerate(levels):
-        mine = [row for row in rows if row["level"] == level]
-        at = 10.0 * np.arange(1, len(mine) + 1) + 5
+        level_rows = [row for row in rows if row["level"] == level]
+        x = 10.0 * np.arange(1, len(level_rows) + 1) + 5
         values, low, high = (
-            np.array([np.nan if row[key] is None else row[key] for row in mine], float)
+            np.array([np.nan if row[key] is None else row[key] for row in level_rows], float)
             for key in ("value", "low", "high")
         )
-        axes.fill_between(at, low, high, color=colour(slot), alpha=0.15, lw=0)
-        axes.plot(at, values, marker=marker(slot), color=colour(slot), clip_on=False, zorder=3)
-        published = [np.nan if row["published"] is None else row["published"] for row in mine]
-        axes.plot(at, published, "--", color=canvas.INK, lw=1)
+        axes.fill_between(x, low, high, color=colour(slot), alpha=0.15, lw=0)
+        axes.plot(x, values, marker=marker(slot), color=colour(slot), clip_on=False, zorder=3)
+        published = [np.nan if row["published"] is None else row["published"] for row in level_rows]
+        axes.plot(x, published, "--", color=canvas.INK, lw=1)
     axes.set_ylim(0, 1)
     axes.set_xlabel("emotion when the reply comes")
     axes.set_ylabel("P(emotion rises)")
 
 
-def _point(axes: Axes, row: Row, at: float, slot: int, vertical: bool) -> None:
+def _draw_point(axes: Axes, row: Row, position: float, slot: int, vertical: bool) -> None:
     if row["value"] is None:
         return
-    ends, here = [row["low"], row["high"]], [at, at]
-    line, point = ((here, ends), ([at], [row["value"]]))
+    ends, positions = [row["low"], row["high"]], [position, position]
+    line, point = ((positions, ends), ([position], [row["value"]]))
     if not vertical:
-        line, point = (ends, here), ([row["value"]], [at])
+        line, point = (ends, positions), ([row["value"]], [position])
     axes.plot(*line, color=colour(slot), lw=1.2)
     # a share of 0 or 1 is on the edge of the panel, which must not clip it
     axes.plot(*point, marker(slot), color=colour(slot), clip_on=False, zorder=3)
 
 
 def _legend(levels: Sequence[str], is_published: bool) -> canvas.Legend:
-    measured: canvas.Legend = {
+    entries: canvas.Legend = {
         label(level): canvas.line(marker=marker(slot), color=colour(slot))
         for slot, level in enumerate(levels)
     }
     published = canvas.line(marker="D", mfc="none", mec=canvas.INK, color=canvas.INK, ls="--", lw=1)
-    return measured | ({"published": published} if is_published else {})
+    return entries | ({"published": published} if is_published else {})

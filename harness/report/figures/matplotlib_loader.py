@@ -27,7 +27,7 @@ __all__ = [
 def in_root_folder() -> Iterator[None]:
     """Make the root the current folder inside the context, where others cannot put a file."""
     try:
-        here = os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY)
+        descriptor = os.open(os.curdir, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:  # deleted or unreadable: matplotlib finds no settings there either
         yield
         return
@@ -35,8 +35,8 @@ def in_root_folder() -> Iterator[None]:
         os.chdir("/")
         yield
     finally:
-        os.fchdir(here)
-        os.close(here)
+        os.fchdir(descriptor)
+        os.close(descriptor)
 
 
 with in_root_folder():

@@ -33,29 +33,29 @@ class NullControls:
     reward: MedianBand
 
 
-def bins(of: Sequence[Floats], count: int = STEP_BINS) -> Floats:
+def bins(arrays: Sequence[Floats], count: int = STEP_BINS) -> Floats:
     """Return the edges of `count` bins from the lowest value of all arrays to the highest."""
-    return np.linspace(min(a.min() for a in of), max(a.max() for a in of), count + 1)
+    return np.linspace(min(a.min() for a in arrays), max(a.max() for a in arrays), count + 1)
 
 
-def medians_over_runs(at: Sequence[Floats], values: Sequence[Floats], edges: Floats) -> MedianBand:
-    """Return the medians over runs of each run's bin means. `at`, `values`: one array per run."""
-    pairs = zip(at, values, strict=True)
-    on_grid = np.array([_on_grid(where, what, edges) for where, what in pairs])
+def medians_over_runs(x: Sequence[Floats], values: Sequence[Floats], edges: Floats) -> MedianBand:
+    """Return the medians over runs of each run's bin means. `x`, `values`: one array per run."""
+    pairs = zip(x, values, strict=True)
+    on_grid = np.array([_bin_means(run_x, run_values, edges) for run_x, run_values in pairs])
     return median_band((edges[1:] + edges[:-1]) / 2, on_grid)
 
 
-def median_band(at: Floats, values: Floats) -> MedianBand:
+def median_band(x: Floats, values: Floats) -> MedianBand:
     """Return the median over axis 0, without NaN, where any run has a value.
 
-    `values` has the shape (runs, len(at)).
+    `values` has the shape (runs, len(x)).
     """
-    seen = np.isfinite(values).any(axis=0)
-    median, low, high = np.nanquantile(values[:, seen], [0.5, LOW, HIGH], axis=0)
-    return MedianBand(at[seen], median, low, high)
+    has_value = np.isfinite(values).any(axis=0)
+    median, low, high = np.nanquantile(values[:, has_value], [0.5, LOW, HIGH], axis=0)
+    return MedianBand(x[has_value], median, low, high)
 
 
-def _on_grid(steps: Floats, values: Floats, edges: Floats) -> Floats:
+def _bin_means(steps: Floats, values: Floats, edges: Floats) -> Floats:
     """Return the mean of a run's values in each bin, NaN in an empty bin. Shape (bins,)."""
     count = len(edges) - 1
     label = np.searchsorted(edges[1:-1], steps, side="right")

@@ -72,17 +72,17 @@ def _panel(axes: Axes, marks: Sequence[OnsetPoint], measure: str, levels: Sequen
     cards = {mark.level: mark.difficulty[measure] for mark in marks}
     values = np.array([[card.low, card.value, card.high] for card in cards.values()])
     low, high = canvas.limits([values.ravel()], least=LEAST[measure])
-    at = np.unique(values[:, 1])
-    width = BESIDE * float(np.diff(at).min()) if len(at) > 1 else ALONE * (high - low)
+    positions = np.unique(values[:, 1])
+    width = BESIDE * float(np.diff(positions).min()) if len(positions) > 1 else ALONE * (high - low)
     edge = 0.55 * width
     low, high = min(low, values[:, 1].min() - edge), max(high, values[:, 1].max() + edge)
     for slot, level in enumerate(levels):
-        card, here = cards[level], [mark for mark in marks if mark.level == level]
+        card, level_marks = cards[level], [mark for mark in marks if mark.level == level]
         axes.axvspan(card.low, card.high, color=colour(slot), alpha=0.1, lw=0, zorder=0)
-        for row in _rows_of_symbols(here):
-            apart = min(width / len(row), CLOSE * (high - low)) if row else 0.0
-            for place, mark in enumerate(row):
-                shift = apart * (place - (len(row) - 1) / 2)
+        for row in _rows_of_symbols(level_marks):
+            spacing = min(width / len(row), CLOSE * (high - low)) if row else 0.0
+            for index, mark in enumerate(row):
+                shift = spacing * (index - (len(row) - 1) / 2)
                 _symbol(axes, mark, card.value + shift, slot, len(row))
     axes.axhline(1, color=canvas.GREY, lw=0.8, ls=":")
     axes.set_xlim(low, high)
@@ -96,21 +96,21 @@ def _rows_of_symbols(marks: Sequence[OnsetPoint]) -> list[list[OnsetPoint]]:
 
     In a single row, many runs without an onset would hide each other.
     """
-    begun = sorted((m for m in marks if m.onset is not None), key=lambda m: m.null_control)
-    without = [m for m in marks if m.onset is None]
-    controls = [m for m in without if m.null_control]
-    return [begun, [m for m in without if not m.null_control], controls]
+    with_onset = sorted((m for m in marks if m.onset is not None), key=lambda m: m.null_control)
+    without_onset = [m for m in marks if m.onset is None]
+    controls = [m for m in without_onset if m.null_control]
+    return [with_onset, [m for m in without_onset if not m.null_control], controls]
 
 
-def _symbol(axes: Axes, mark: OnsetPoint, at: float, slot: int, beside: int) -> None:
+def _symbol(axes: Axes, mark: OnsetPoint, x: float, slot: int, count: int) -> None:
     """Draw a run with the interval of its onset."""
-    aside = 0.02 if mark.null_control else -0.02
-    height = NO_ONSET + aside if mark.onset is None else mark.onset
+    offset = 0.02 if mark.null_control else -0.02
+    height = NO_ONSET + offset if mark.onset is None else mark.onset
     if mark.low is not None and mark.high is not None:
-        axes.plot([at, at], [mark.low, mark.high], color=colour(slot), lw=0.8, alpha=0.6)
+        axes.plot([x, x], [mark.low, mark.high], color=colour(slot), lw=0.8, alpha=0.6)
     axes.plot(
-        at, height, marker(slot), mfc="white" if mark.null_control else colour(slot),
-        mec=colour(slot), ms=canvas.symbol_size(3.0 if beside > SMALL else 5), mew=0.6,
+        x, height, marker(slot), mfc="white" if mark.null_control else colour(slot),
+        mec=colour(slot), ms=canvas.symbol_size(3.0 if count > SMALL else 5), mew=0.6,
     )  # fmt: skip
 
 
@@ -163,25 +163,25 @@ class OnsetPoint:
 
 def onset_points(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[OnsetPoint, ...]:
     """Return the runs whose level has a card; empty if all cards are equal or no run collapses."""
-    called = naming.names(analysis)
-    measured = [_mark(analysis, run, called[run.run]) for run in runs if run.difficulty is not None]
+    names = naming.names(analysis)
+    measured = [_mark(analysis, run, names[run.run]) for run in runs if run.difficulty is not None]
     distinct = {str(mark.difficulty) for mark in measured}
-    some = any(mark.onset is not None for mark in measured)
-    return tuple(measured) if some and len(distinct) > 1 else ()
+    has_onset = any(mark.onset is not None for mark in measured)
+    return tuple(measured) if has_onset and len(distinct) > 1 else ()
 
 
 def _mark(analysis: Analysis, run: RunResult, name: str) -> OnsetPoint:
     steps, onset = analysis.series[run.run].course_steps, run.onset
     first, last = float(steps[0]), float(steps[-1])
-    share: list[float | None] = [None] * 3
+    shares: list[float | None] = [None] * 3
     if onset is not None and onset.is_collapse:
         ends = (onset.step, onset.low, onset.high)
-        share = [share_of_run(run.config, first, last, end) for end in ends]
+        shares = [share_of_run(run.config, first, last, end) for end in ends]
     assert run.difficulty is not None
-    return OnsetPoint(name, run.level or "", _null(run), run.difficulty, *share)
+    return OnsetPoint(name, run.level or "", _is_null_control(run), run.difficulty, *shares)
 
 
-def _null(run: RunResult) -> bool:
+def _is_null_control(run: RunResult) -> bool:
     return run.setting("algorithm", "null_control") is True
 
 

@@ -31,7 +31,7 @@ NO, OPEN, YES = 0.0, 0.5, 1.0
 
 
 @dataclass(frozen=True)
-class _Place:
+class _LevelRow:
     """A level and its row in the figure."""
 
     row: int
@@ -48,73 +48,85 @@ class _Place:
 
 def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     """Draw a row per level, in the given order; all must be described over their seeds."""
-    shown = [_Place(row, group) for row, group in enumerate(groups[:MOST_GROUPS])]
-    ticks = seed_rows.names(population.name(place.group) for place in shown)
-    height = max(rows_height(len(shown), ROW, AROUND, tuple(ticks)), LEAST)
+    levels = [_LevelRow(row, group) for row, group in enumerate(groups[:MOST_GROUPS])]
+    ticks = seed_rows.names(population.name(level.group) for level in levels)
+    height = max(rows_height(len(levels), ROW, AROUND, tuple(ticks)), LEAST)
     grid = canvas.grid(_heading(groups), _titles(groups), 1, height, ticks)
     follows, ceiling, onset, curves = (axes for (axes,) in grid.panels)
-    _dress(grid, shown)
-    beyond = False
-    for place in shown:
-        told = population.population_of(place.group)
-        beyond |= _follows(follows, place, told.follows)
-        beyond |= _ceiling(ceiling, place, told.law.ceiling)
-        beyond |= _onset(onset, place, told.onset)
-    _curves(curves, shown)
+    _set_limits_and_labels(grid, levels)
+    exceeds = False
+    for level in levels:
+        described = population.population_of(level.group)
+        exceeds |= _draw_law_share(follows, level, described.follows)
+        exceeds |= _draw_ceiling(ceiling, level, described.law.ceiling)
+        exceeds |= _draw_onset(onset, level, described.onset)
+    _draw_curves(curves, levels)
     for position, axes in enumerate((follows, ceiling, onset)):
-        axes.set_ylim(len(shown) - 0.4, -0.6)
-        axes.set_yticks(range(len(shown)), ticks if grid.leftmost(position) else [""] * len(shown))
+        axes.set_ylim(len(levels) - 0.4, -0.6)
+        axes.set_yticks(
+            range(len(levels)), ticks if grid.leftmost(position) else [""] * len(levels)
+        )
         axes.grid(axis="y", visible=False)
-    canvas.legend(grid.figure, _entries(shown, beyond))
+    canvas.legend(grid.figure, _entries(levels, exceeds))
     return Drawing(name, grid.figure, population.COLUMNS, tuple(population.csv_rows(groups)))
 
 
 def _heading(groups: Sequence[GroupResult]) -> str:
-    said = ["Levels over their seeds: how many follow the law, its ceiling, and when they collapse"]
+    parts = [
+        "Levels over their seeds: how many follow the law, its ceiling, and when they collapse"
+    ]
     if len(groups) > MOST_GROUPS:
-        said.append(f"{MOST_GROUPS} of {len(groups)} groups")
-    failing = sum(len(group.law_fails) for group in groups)
-    out = sum(len(group.left_out) for group in groups)
-    said += [f"{plural(failing, 'seed')} without a law or a ceiling"] if failing else []
-    said += [f"{plural(out, 'unfinished run')} excluded"] if out else []
-    return "; ".join(said)
+        parts.append(f"{MOST_GROUPS} of {len(groups)} groups")
+    without_law = sum(len(group.law_fails) for group in groups)
+    excluded = sum(len(group.left_out) for group in groups)
+    parts += [f"{plural(without_law, 'seed')} without a law or a ceiling"] if without_law else []
+    parts += [f"{plural(excluded, 'unfinished run')} excluded"] if excluded else []
+    return "; ".join(parts)
 
 
 def _titles(groups: Sequence[GroupResult]) -> list[str]:
     column = population.shared_reward(groups)
-    on = f" on {label(column)}" if column is not None else ""
-    return ["share of seeds that follow the law", f"ceiling b - a{on}", "onset of collapse",
-            "seeds that have collapsed (Kaplan-Meier)"]  # fmt: skip
+    column_text = f" on {label(column)}" if column is not None else ""
+    return [
+        "share of seeds that follow the law",
+        f"ceiling b - a{column_text}",
+        "onset of collapse",
+        "seeds that have collapsed (Kaplan-Meier)",
+    ]
 
 
-def _follows(axes: Axes, place: _Place, follows: LawShare) -> bool:
+def _draw_law_share(axes: Axes, level: _LevelRow, follows: LawShare) -> bool:
     counts = ((YES, follows.followers), (NO, follows.others), (OPEN, follows.undetermined))
-    seeds = [Dot(at, place.colour, hollow=at == OPEN) for at, count in counts for _ in range(count)]
-    seed_rows.dots(axes, place.row, seeds)
+    seeds = [
+        Dot(position, level.colour, hollow=position == OPEN)
+        for position, count in counts
+        for _ in range(count)
+    ]
+    seed_rows.dots(axes, level.row, seeds)
     decided = follows.followers + follows.others
-    return seed_rows.estimate(axes, place.row, decided, _ends(follows.share))
+    return seed_rows.estimate(axes, level.row, decided, _ends(follows.share))
 
 
-def _ceiling(axes: Axes, place: _Place, ceiling: OverSeeds) -> bool:
-    seeds = [Dot(run.own.value, place.colour) for run in ceiling.runs]
-    seed_rows.dots(axes, place.row, seeds)
+def _draw_ceiling(axes: Axes, level: _LevelRow, ceiling: OverSeeds) -> bool:
+    seeds = [Dot(run.own.value, level.colour) for run in ceiling.runs]
+    seed_rows.dots(axes, level.row, seeds)
     if ceiling.mean is None:
         why = population.WHY.get(ceiling.why or "", "not known")
         axes.text(
-            0.5, place.row, why, transform=axes.get_yaxis_transform(), ha="center", va="center",
+            0.5, level.row, why, transform=axes.get_yaxis_transform(), ha="center", va="center",
             color=canvas.GREY,
         )  # fmt: skip
-    return seed_rows.estimate(axes, place.row, len(ceiling.runs), _ends(ceiling.mean))
+    return seed_rows.estimate(axes, level.row, len(ceiling.runs), _ends(ceiling.mean))
 
 
-def _onset(axes: Axes, place: _Place, onset: OnsetOverSeeds) -> bool:
+def _draw_onset(axes: Axes, level: _LevelRow, onset: OnsetOverSeeds) -> bool:
     seeds = [
-        Dot(run.step, place.colour, "o" if run.collapsed else ">", hollow=not run.collapsed)
+        Dot(run.step, level.colour, "o" if run.collapsed else ">", hollow=not run.collapsed)
         for run in onset.runs
     ]
-    seed_rows.dots(axes, place.row, seeds)
+    seed_rows.dots(axes, level.row, seeds)
     ends = _ends(onset.parametric.median)
-    return seed_rows.estimate(axes, place.row, len(onset.runs), ends, onset.last_step)
+    return seed_rows.estimate(axes, level.row, len(onset.runs), ends, onset.last_step)
 
 
 def _ends(
@@ -123,13 +135,13 @@ def _ends(
     return (None, None, None) if number is None else (number.value, number.low, number.high)
 
 
-def _curves(axes: Axes, shown: Sequence[_Place]) -> None:
-    if len(shown) > MOST_CURVES:
+def _draw_curves(axes: Axes, levels: Sequence[_LevelRow]) -> None:
+    if len(levels) > MOST_CURVES:
         axes.text(0.5, 0.5, "more groups than curves\ncan show: see the CSV", ha="center",
                   transform=axes.transAxes)  # fmt: skip
         return
-    for place in shown:
-        onset = population.population_of(place.group).onset
+    for level in levels:
+        onset = population.population_of(level.group).onset
         if not onset.incidence or onset.last_step is None:
             continue
         steps = [*(point.step for point in onset.incidence), onset.last_step]
@@ -137,27 +149,31 @@ def _curves(axes: Axes, shown: Sequence[_Place]) -> None:
             [*ends, ends[-1]]
             for ends in zip(*((p.value, p.low, p.high) for p in onset.incidence), strict=True)
         )
-        axes.step(steps, value, where="post", color=place.colour, ls=place.dashes)
-        if len(shown) <= MOST_BANDS:
+        axes.step(steps, value, where="post", color=level.colour, ls=level.dashes)
+        if len(levels) <= MOST_BANDS:
             axes.fill_between(
-                steps, low, high, step="post", color=place.colour, alpha=0.1, lw=0
+                steps, low, high, step="post", color=level.colour, alpha=0.1, lw=0
             )  # fmt: skip
 
 
-def _dress(grid: canvas.PanelGrid, shown: Sequence[_Place]) -> None:
+def _set_limits_and_labels(grid: canvas.PanelGrid, levels: Sequence[_LevelRow]) -> None:
     """Set limits and labels before anything is drawn."""
     follows, ceiling, onset, curves = (axes for (axes,) in grid.panels)
     follows.set_xlim(-0.05, 1.05)
     follows.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     grid.label_x(follows, "P(law); seeds at 1 follow it, at 0 do not")
-    over = [population.population_of(place.group).law.ceiling for place in shown]
-    seeds = [run.own.value for of in over for run in of.runs]
+    ceilings = [population.population_of(level.group).law.ceiling for level in levels]
+    seeds = [run.own.value for ceiling_result in ceilings for run in ceiling_result.runs]
     least = MinimumRange(ranges.REWARD_SHARE)
-    ceiling.set_xlim(seed_rows.limits(seeds, [e for of in over for e in _ends(of.mean)], least))
+    ceiling.set_xlim(
+        seed_rows.limits(
+            seeds, [e for ceiling_result in ceilings for e in _ends(ceiling_result.mean)], least
+        )
+    )
     canvas.limit_ticks(ceiling)
     grid.label_x(ceiling, "reward at H = 0")
     last = max(
-        (population.population_of(p.group).onset.last_step or 1.0 for p in shown), default=1.0
+        (population.population_of(p.group).onset.last_step or 1.0 for p in levels), default=1.0
     )
     for axes in (onset, curves):
         axes.set_xlim(0, 1.03 * last)
@@ -167,30 +183,30 @@ def _dress(grid: canvas.PanelGrid, shown: Sequence[_Place]) -> None:
     grid.label_y(curves, "P(collapse by this step)")
 
 
-def _entries(shown: Sequence[_Place], beyond: bool) -> canvas.Legend:
-    names = canvas.labels((population.name(place.group) for place in shown), canvas.LONGEST_GROUP)
-    told = [population.population_of(place.group) for place in shown]
+def _entries(levels: Sequence[_LevelRow], exceeds: bool) -> canvas.Legend:
+    names = canvas.labels((population.name(level.group) for level in levels), canvas.LONGEST_GROUP)
+    described = [population.population_of(level.group) for level in levels]
     entries: canvas.Legend = {}
-    if 1 < len(shown) <= MOST_CURVES:
-        for place in shown:
-            entries[names[population.name(place.group)]] = canvas.line(
-                color=place.colour, ls=place.dashes
+    if 1 < len(levels) <= MOST_CURVES:
+        for level in levels:
+            entries[names[population.name(level.group)]] = canvas.line(
+                color=level.colour, ls=level.dashes
             )
     entries["one seed"] = canvas.line(
         color=canvas.INK, marker="o", ls="", ms=canvas.symbol_size(4.5)
     )
-    if any(one.follows.undetermined for one in told):
+    if any(description.follows.undetermined for description in described):
         entries["law undetermined"] = canvas.line(
             color=canvas.INK, marker="o", mfc="none", ls="", ms=canvas.symbol_size(4.5)
         )
-    if any(one.onset.censored for one in told):
+    if any(description.onset.censored for description in described):
         entries["no onset until its last step"] = canvas.line(
             color=canvas.INK, marker=">", mfc="none", ls="", ms=canvas.symbol_size(4.5)
         )
     entries["share, mean, median onset, with 95% interval"] = canvas.line(
         color=canvas.INK, marker="D", ms=canvas.symbol_size(4.5), lw=1.4
     )
-    return entries | (seed_rows.beyond_entry() if beyond else {})
+    return entries | (seed_rows.beyond_entry() if exceeds else {})
 
 
 def _select(subject: Subject) -> Iterator[tuple[str, tuple[GroupResult, ...]]]:

@@ -53,15 +53,24 @@ def draw(plan: PowerPlot) -> Drawing:
         axes.plot(curve.seeds, curve.power, ls=dashes, color=colour)
         entries[f"difference {curve.effect:g} {unit}"] = canvas.line(color=colour, ls=dashes)
     middle = len(curves) // 2
-    shown = curves[middle]
-    shade = canvas.colour(middle)
-    axes.fill_between(shown.seeds, shown.low, shown.high, color=shade, alpha=0.15, lw=0)
-    entries[f"where {shown.effect:g} may lie, 95%"] = canvas.patch(color=shade, alpha=0.15)
+    middle_curve = curves[middle]
+    middle_colour = canvas.colour(middle)
+    axes.fill_between(
+        middle_curve.seeds,
+        middle_curve.low,
+        middle_curve.high,
+        color=middle_colour,
+        alpha=0.15,
+        lw=0,
+    )
+    entries[f"where {middle_curve.effect:g} may lie, 95%"] = canvas.patch(
+        color=middle_colour, alpha=0.15
+    )
     axes.axhline(plan.wanted, color=canvas.GREY, lw=1.0, ls=":")
     axes.axvline(planned, color=canvas.INK, lw=1.0, ls="--")
     entries["power asked for"] = canvas.line(color=canvas.GREY, ls=":")
     entries[f"planned: {planned} seeds a level"] = canvas.line(color=canvas.INK, ls="--", lw=1.0)
-    axes.set(ylim=(0.0, 1.02), xlim=(0, max(shown.seeds)))
+    axes.set(ylim=(0.0, 1.02), xlim=(0, max(middle_curve.seeds)))
     axes.set_xlabel("seeds a level")
     axes.set_ylabel("share of studies that decide it")
     canvas.legend(grid.figure, entries)

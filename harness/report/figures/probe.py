@@ -79,47 +79,49 @@ def draw(heading: str, panels: Sequence[ProbePanel]) -> Drawing:
         entries |= _entries(panel)
         grid.label_x(axes, panel.x_name)
         grid.label_y(axes, panel.y_name)
-    _same_limits([axes for (axes,) in grid.panels])
+    _share_limits([axes for (axes,) in grid.panels])
     if len(entries) > 1:
         canvas.legend(grid.figure, entries)
     return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(panels)))
 
 
 def _panel(axes: Any, panel: ProbePanel) -> None:
-    every = sorted({point.x for line in panel.lines for point in line.points})
+    ticks = sorted({point.x for line in panel.lines for point in line.points})
     for number, line in enumerate(panel.lines):
         shift = ASIDE * (number - (len(panel.lines) - 1) / 2)
         if line.is_course:
-            at = [point.x for point in line.points]
+            x = [point.x for point in line.points]
         elif panel.doubles:
-            octaves = math.log2(every[-1] / every[0])
-            at = [point.x * 2 ** (shift * octaves) for point in line.points]
+            octaves = math.log2(ticks[-1] / ticks[0])
+            x = [point.x * 2 ** (shift * octaves) for point in line.points]
         else:
-            at = [point.x + shift * every[-1] for point in line.points]
-        _line(axes, line, at)
+            x = [point.x + shift * ticks[-1] for point in line.points]
+        _line(axes, line, x)
     if panel.people is not None:
         axes.axhline(panel.people, color=canvas.GREY, lw=1.0, ls=":")
     if panel.doubles:
         axes.set_xscale("log", base=2)
-        axes.set_xticks(every, [f"{tick:g}" for tick in every])
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
 
 
 def _entries(panel: ProbePanel) -> canvas.Legend:
-    entries: canvas.Legend = {line.name: canvas.line(**_look(line)) for line in panel.lines}
+    entries: canvas.Legend = {
+        line.name: canvas.line(**_line_properties(line)) for line in panel.lines
+    }
     if panel.people is not None:
         entries[PEOPLE] = canvas.line(color=canvas.GREY, ls=":")
     return entries
 
 
-def _same_limits(every: Sequence[Any]) -> None:
+def _share_limits(panel_axes: Sequence[Any]) -> None:
     """Give all panels the x limits that contain those of each."""
-    limits = [axes.get_xlim() for axes in every]
-    for axes in every:
+    limits = [axes.get_xlim() for axes in panel_axes]
+    for axes in panel_axes:
         axes.set_xlim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
-def _look(line: ProbeSeries) -> dict[str, Any]:
+def _line_properties(line: ProbeSeries) -> dict[str, Any]:
     if line.is_course:
         color = COURSE_COLOURS[line.slot]
         return {"color": color, "ls": ("-", "-.")[line.slot], "lw": canvas.symbol_size(1.3)}
@@ -133,10 +135,10 @@ def _look(line: ProbeSeries) -> dict[str, Any]:
     }
 
 
-def _line(axes: Any, line: ProbeSeries, at: Sequence[float]) -> None:
+def _line(axes: Any, line: ProbeSeries, xs: Sequence[float]) -> None:
     values = [point.value for point in line.points]
-    axes.plot(at, values, **_look(line))
-    for x, point in zip(at, line.points, strict=True):
+    axes.plot(xs, values, **_line_properties(line))
+    for x, point in zip(xs, line.points, strict=True):
         if point.low is not None and point.high is not None:
             axes.vlines(x, point.low, point.high, color=canvas.colour(line.slot), lw=1.0, alpha=0.7)
 

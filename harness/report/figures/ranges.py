@@ -45,43 +45,43 @@ class MinimumRange:
 def finite(values: Sequence[Floats]) -> Floats:
     """Return all finite values. Shape (n,), n may be 0."""
     joined = np.concatenate([*(np.asarray(v, dtype=float) for v in values), np.empty(0)])
-    shown: Floats = joined[np.isfinite(joined)]
-    return shown
+    finite_values: Floats = joined[np.isfinite(joined)]
+    return finite_values
 
 
 def entropy(values: Sequence[Floats]) -> MinimumRange:
     """Return the least range of an axis of H, nats."""
-    drawn = finite(values)
-    highest = float(drawn.max()) if len(drawn) else 0.0
+    finite_values = finite(values)
+    highest = float(finite_values.max()) if len(finite_values) else 0.0
     return MinimumRange(max(H_SHARE * highest, H_NATS), 0.0)
 
 
 def reward(
-    values: Sequence[Floats], known: float | None, share: float = REWARD_SHARE
+    values: Sequence[Floats], reward_range: float | None, share: float = REWARD_SHARE
 ) -> MinimumRange:
     """Return the least range of an axis of R, or of a quantity with the same unit.
 
-    `known` is the range of R, if it is known; `values` are the rewards that are drawn.
+    `reward_range` is the range of R, if it is known; `values` are the rewards that are drawn.
     """
-    drawn = finite(values)
-    largest = float(np.abs(drawn).max()) if len(drawn) else 0.0
-    return MinimumRange(share * (largest if known is None else known))
+    finite_values = finite(values)
+    largest = float(np.abs(finite_values).max()) if len(finite_values) else 0.0
+    return MinimumRange(share * (largest if reward_range is None else reward_range))
 
 
 def limits(
     values: Sequence[Floats], margin: float = AIR, least: MinimumRange | None = None
 ) -> Limits:
     """Return limits around all finite `values`, with a margin; (0, 1) if there are none."""
-    drawn = finite(values)
-    if not len(drawn):
+    finite_values = finite(values)
+    if not len(finite_values):
         return 0.0, 1.0
-    low, high = float(drawn.min()), float(drawn.max())
+    low, high = float(finite_values.min()), float(finite_values.max())
     air = margin * (high - low) or max(abs(high), 1.0) * margin
     left, right = low - air, high + air
-    lacking = (least.span if least else 0.0) - (right - left)
-    if least is None or lacking <= 0:
+    missing = (least.span if least else 0.0) - (right - left)
+    if least is None or missing <= 0:
         return left, right
-    left, right = left - lacking / 2, right + lacking / 2
+    left, right = left - missing / 2, right + missing / 2
     if least.floor is None or left >= least.floor - air:
         return left, right
     floor = min(least.floor - air, low - air)

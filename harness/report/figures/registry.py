@@ -69,32 +69,32 @@ class PictureTask:
 def select_pictures(analysis: Analysis, every_run: bool) -> list[PictureTask]:
     """Select what to draw. `every_run` adds every run to the medians of a large analysis."""
     subject = Subject(analysis, series_pages.pages(analysis, every_run))
-    ours = [
+    tasks = [
         PictureTask(figure.name, suffix, numbers)
         for figure in FIGURES
         for suffix, numbers in figure.select(subject)
     ]
-    added = (_of_plug_in(name, subject) for name in extensions.names("figure"))
-    return [*ours, *itertools.chain.from_iterable(added)]
+    plug_in_tasks = (_plug_in_tasks(name, subject) for name in extensions.names("figure"))
+    return [*tasks, *itertools.chain.from_iterable(plug_in_tasks)]
 
 
-def draw_picture(sketch: PictureTask, style: Style = SCREEN) -> Drawing:
+def draw_picture(task: PictureTask, style: Style = SCREEN) -> Drawing:
     """Draw the picture in one of our styles. Raises PlugInError if a plug-in's figure fails."""
-    if isinstance(sketch.numbers, PlugInError):
-        raise sketch.numbers
-    ours = next((one for one in FIGURES if one.name == sketch.figure), None)
-    if ours is not None:
-        return _draw(ours, sketch, style)
+    if isinstance(task.numbers, PlugInError):
+        raise task.numbers
+    figure = next((spec for spec in FIGURES if spec.name == task.figure), None)
+    if figure is not None:
+        return _draw(figure, task, style)
     try:
-        return _draw(_spec(sketch.figure), sketch, style)
+        return _draw(_spec(task.figure), task, style)
     except Exception as error:
-        raise failure(sketch.figure, error) from error
+        raise failure(task.figure, error) from error
 
 
-def is_of_plug_in(sketch: PictureTask) -> bool:
+def is_of_plug_in(task: PictureTask) -> bool:
     """Return whether the figure is a plug-in's, even if it failed to select its numbers."""
-    return isinstance(sketch.numbers, PlugInError) or all(
-        one.name != sketch.figure for one in FIGURES
+    return isinstance(task.numbers, PlugInError) or all(
+        figure.name != task.figure for figure in FIGURES
     )
 
 
@@ -102,52 +102,52 @@ def failure(name: str, error: Exception) -> PlugInError:
     """Return the exception of a plug-in's figure with its name, its package and the place."""
     if isinstance(error, PlugInError):
         return error
-    places = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
-    at = f" ({Path(places[-1].filename).name}:{places[-1].lineno})" if places else ""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.line]
+    location = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     package = extensions.package_of("figure", name)
     return PlugInError(
-        f"figure {name} of {package}: must be drawn, got {type(error).__name__}: {error}{at}"
+        f"figure {name} of {package}: must be drawn, got {type(error).__name__}: {error}{location}"
     )
 
 
-def _draw(figure: FigureSpec[Any], sketch: PictureTask, style: Style) -> Drawing:
+def _draw(figure: FigureSpec[Any], task: PictureTask, style: Style) -> Drawing:
     with canvas.use_style(style):
-        return figure.draw(sketch.numbers, sketch.name)
+        return figure.draw(task.numbers, task.name)
 
 
-def _of_plug_in(name: str, subject: Subject) -> list[PictureTask]:
+def _plug_in_tasks(name: str, subject: Subject) -> list[PictureTask]:
     """Return the pictures of a plug-in's figure, or one that holds its error."""
     try:
-        made = [
+        tasks = [
             PictureTask(name, suffix, numbers) for suffix, numbers in _spec(name).select(subject)
         ]
-        for sketch in made:
-            if not PAGE.fullmatch(sketch.suffix):
-                raise ValueError(f"the end of a page's name must be _N or empty: {sketch.suffix!r}")
-        pickle.dumps(made)  # another process may draw them
+        for task in tasks:
+            if not PAGE.fullmatch(task.suffix):
+                raise ValueError(f"the end of a page's name must be _N or empty: {task.suffix!r}")
+        pickle.dumps(tasks)  # another process may draw them
     except Exception as error:
         return [PictureTask(name, "", failure(name, error))]
-    return made
+    return tasks
 
 
 def _spec(name: str) -> FigureSpec[Any]:
     """Return a plug-in's figure. Raises PlugInError if its files could be mistaken for others."""
-    item = extensions.load("figure", name)
-    taken = [*result_files.TABLES, *(figure.name for figure in FIGURES)]
-    if not isinstance(item, FigureSpec) or item.name != name:
-        rule, given = f"must be a FigureSpec with the name {name!r}", repr(item)
-    elif not NAME.fullmatch(name) or name in taken:
+    spec = extensions.load("figure", name)
+    reserved = [*result_files.TABLES, *(figure.name for figure in FIGURES)]
+    if not isinstance(spec, FigureSpec) or spec.name != name:
+        rule, given = f"must be a FigureSpec with the name {name!r}", repr(spec)
+    elif not NAME.fullmatch(name) or name in reserved:
         rule = "must be small letters, digits and '_', without '_2' at its end, and not one of"
-        rule, given = f"its name {rule} {', '.join(taken)}", repr(name)
+        rule, given = f"its name {rule} {', '.join(reserved)}", repr(name)
     else:
-        return item
+        return spec
     package = extensions.package_of("figure", name)
     raise PlugInError(f"figure {name} of {package}: {rule}, got {given}")
 
 
 def draw(analysis: Analysis, every_run: bool) -> list[Drawing]:
     """Draw all figures of an analysis."""
-    return [draw_picture(sketch) for sketch in select_pictures(analysis, every_run)]
+    return [draw_picture(task) for task in select_pictures(analysis, every_run)]
 
 
 def is_file_of_a_figure(name: str) -> bool:
@@ -158,6 +158,6 @@ def is_file_of_a_figure(name: str) -> bool:
     paged = {figure.name: figure.paged for figure in FIGURES}
     added = dict.fromkeys(extensions.names("figure"), True)
     return any(
-        re.fullmatch(f"{re.escape(name)}{PAGE.pattern if pages else ''}", stem)
-        for name, pages in {**added, **paged}.items()
+        re.fullmatch(f"{re.escape(name)}{PAGE.pattern if is_paged else ''}", stem)
+        for name, is_paged in {**added, **paged}.items()
     )

@@ -36,13 +36,13 @@ def draw(panels: Sequence[RunPanel], name: str, names: AxisNames) -> Drawing:
         _title(
             panel.level,
             [t.residual[~t.unjudged] for t in panel.traces if t.residual is not None],
-            where=" until the onset" if any(t.unjudged.any() for t in panel.traces) else "",
+            suffix=" until the onset" if any(t.unjudged.any() for t in panel.traces) else "",
         )
         for panel in panels
     ]
     grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
     fitted = [trace for trace in traces if trace.residual is not None]
-    shared = _frame(
+    limits = _frame(
         [t.points.steps for t in fitted],
         [t.points.entropy for t in fitted],
         [t.residual for t in fitted if t.residual is not None],
@@ -52,7 +52,7 @@ def draw(panels: Sequence[RunPanel], name: str, names: AxisNames) -> Drawing:
         for trace in panel.traces:
             _trace(top, trace, trace.points.steps)
             _trace(bottom, trace, trace.points.entropy)
-    _dress(grid, shared, names)
+    _set_limits_and_labels(grid, limits, names)
     canvas.legend(grid.figure, _entries(traces))
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
 
@@ -72,7 +72,7 @@ def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Dr
         for panel in panels
     ]
     grid = canvas.grid(f"{HEADING}: medians over runs", titles, 2, ROW_HEIGHT)
-    shared = _frame(
+    limits = _frame(
         [m.at for m in by_step],
         [m.at for m in by_entropy],
         [values for m in (*by_step, *by_entropy) for values in (m.low, m.high)],
@@ -82,20 +82,20 @@ def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Dr
     )
     for panel, (top, bottom) in zip(panels, grid.panels, strict=True):
         for pool in panel.pools:
-            _middle(top, pool.residual_by_step, pool.slot)
-            _middle(bottom, pool.residual_by_entropy, pool.slot)
-    _dress(grid, shared, names)
+            _draw_median(top, pool.residual_by_step, pool.slot)
+            _draw_median(bottom, pool.residual_by_entropy, pool.slot)
+    _set_limits_and_labels(grid, limits, names)
     canvas.legend(grid.figure, group_legend(panels, marked=False))
     return Drawing(name, grid.figure, POOL_COLUMNS, tuple(_pool_rows(panels)))
 
 
-def _title(level: str, residuals: Sequence[Floats], what: str = "R", where: str = "") -> Title:
+def _title(level: str, residuals: Sequence[Floats], subject: str = "R", suffix: str = "") -> Title:
     """Return `easy: R deviates from the law by 0.02 (rms)`, the root mean square."""
     if not residuals:
         return canvas.title(level, "no law fitted")
     size = float(np.sqrt(np.mean(np.concatenate(residuals) ** 2)))
     return canvas.title(
-        level, f"{what} deviates from the law by {number(size, 0.001)}{where} (rms)"
+        level, f"{subject} deviates from the law by {number(size, 0.001)}{suffix} (rms)"
     )
 
 
@@ -106,16 +106,18 @@ def _frame(
     least: MinimumRange,
 ) -> tuple[Limits, Limits, Limits]:
     """Return the limits that all panels share."""
-    shown = [*residuals, np.zeros(1)]
+    with_zero = [*residuals, np.zeros(1)]
     return (
         canvas.limits(steps, 0.02),
         canvas.limits(entropy, 0.02, least=MinimumRange(ranges.H_NATS, 0.0)),
-        canvas.limits(shown, least=least),
+        canvas.limits(with_zero, least=least),
     )
 
 
-def _dress(grid: PanelGrid, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> None:
-    steps, entropy, residual = shared
+def _set_limits_and_labels(
+    grid: PanelGrid, limits: tuple[Limits, Limits, Limits], names: AxisNames
+) -> None:
+    steps, entropy, residual = limits
     for position, (top, bottom) in enumerate(grid.panels):
         top.set(xlim=steps, ylim=residual)
         bottom.set(xlim=entropy, ylim=residual)
@@ -128,18 +130,18 @@ def _dress(grid: PanelGrid, shared: tuple[Limits, Limits, Limits], names: AxisNa
                 grid.label_y(axes, RESIDUAL)
 
 
-def _trace(axes: Axes, trace: Trace, at: Floats) -> None:
+def _trace(axes: Axes, trace: Trace, x: Floats) -> None:
     if trace.residual is None:
         return
     colour, after = canvas.colour(trace.slot), trace.after_onset
-    for chosen, face in ((~after, colour), (after, "none")):
+    for mask, face in ((~after, colour), (after, "none")):
         axes.plot(
-            at[chosen], trace.residual[chosen], canvas.marker(trace.slot), mfc=face, mec=colour,
+            x[mask], trace.residual[mask], canvas.marker(trace.slot), mfc=face, mec=colour,
             mew=0.7, alpha=0.6, zorder=2,
         )  # fmt: skip
 
 
-def _middle(axes: Axes, values: MedianBand | None, slot: int) -> None:
+def _draw_median(axes: Axes, values: MedianBand | None, slot: int) -> None:
     if values is not None:
         colour = canvas.colour(slot)
         axes.fill_between(values.at, values.low, values.high, color=colour, alpha=0.2, lw=0)
@@ -161,10 +163,12 @@ def _rows(panels: Sequence[RunPanel]) -> Iterator[dict[str, Any]]:
         for trace in panel.traces:
             if trace.residual is not None:
                 points = trace.points
-                for step, h, left in zip(points.steps, points.entropy, trace.residual, strict=True):
+                for step, h, residual_value in zip(
+                    points.steps, points.entropy, trace.residual, strict=True
+                ):
                     yield {
                         "level": panel.level, "run": trace.run, "step": step, "entropy": h,
-                        "residual": left,
+                        "residual": residual_value,
                     }  # fmt: skip
 
 

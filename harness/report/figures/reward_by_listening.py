@@ -56,10 +56,10 @@ def draw(marks: Sequence[ListeningPoint], name: str) -> Drawing:
     """
     levels = list(dict.fromkeys(mark.level for mark in marks))
     grid = canvas.grid(HEADING, [label(level, canvas.LONGEST_GROUP) for level in levels], 1, 3.0)
-    heard, rewards = frame(marks)
+    listening, rewards = frame(marks)
     for position, (level, (axes,)) in enumerate(zip(levels, grid.panels, strict=True)):
         _panel(axes, [mark for mark in marks if mark.level == level])
-        axes.set(xlim=heard, ylim=rewards)
+        axes.set(xlim=listening, ylim=rewards)
         axes.tick_params(labelleft=grid.leftmost(position))
         grid.label_x(axes, "listening, nats")
         if grid.leftmost(position):
@@ -70,16 +70,18 @@ def draw(marks: Sequence[ListeningPoint], name: str) -> Drawing:
 
 def frame(marks: Sequence[ListeningPoint]) -> tuple[Limits, Limits]:
     """Return the limits of listening and reward that all panels share."""
-    heard = [0.0, *(mark.end.listening for mark in marks)]
-    heard += [mark.end.anchors.attentive_listening for mark in marks]
+    listening = [0.0, *(mark.end.listening for mark in marks)]
+    listening += [mark.end.anchors.attentive_listening for mark in marks]
     rewards = [mark.end.reward for mark in marks]
     for mark in marks:
-        known = (getattr(mark.end.anchors, field) for field in (*LINES, "attentive"))
-        rewards += [anchor.value for anchor in known if anchor is not None]
-    one, other = (np.array(values, dtype=float) for values in (heard, rewards))
+        anchors = (getattr(mark.end.anchors, field) for field in (*LINES, "attentive"))
+        rewards += [anchor.value for anchor in anchors if anchor is not None]
+    listening_values, reward_values = (
+        np.array(values, dtype=float) for values in (listening, rewards)
+    )
     return (
-        canvas.limits([one], least=MinimumRange(ranges.LISTENING_NATS)),
-        canvas.limits([other], least=MinimumRange(ranges.REWARD_SHARE)),
+        canvas.limits([listening_values], least=MinimumRange(ranges.LISTENING_NATS)),
+        canvas.limits([reward_values], least=MinimumRange(ranges.REWARD_SHARE)),
     )
 
 
@@ -105,23 +107,23 @@ def _panel(axes: Axes, marks: Sequence[ListeningPoint]) -> None:
 
 def _anchors(marks: Sequence[ListeningPoint]) -> AnchorRewards:
     """Return the anchors of the level, from the first run that knows its deaf schedule."""
-    known = (mark.end.anchors for mark in marks if mark.end.anchors.deaf is not None)
-    return next(known, marks[0].end.anchors)
+    anchors = (mark.end.anchors for mark in marks if mark.end.anchors.deaf is not None)
+    return next(anchors, marks[0].end.anchors)
 
 
 def _entries(marks: Sequence[ListeningPoint]) -> canvas.Legend:
-    look: dict[str, Any] = {
+    properties: dict[str, Any] = {
         "ls": "",
         "marker": "o",
         "color": colour(0),
         "mec": colour(0),
         "ms": canvas.symbol_size(6),
     }
-    listens = "run that listens" if any(mark.verdict in WORDS for mark in marks) else "run"
-    entries: canvas.Legend = {listens: canvas.line(**look)}
+    run_entry = "run that listens" if any(mark.verdict in WORDS for mark in marks) else "run"
+    entries: canvas.Legend = {run_entry: canvas.line(**properties)}
     for word, meaning in WORDS.items():
         if any(mark.verdict == word for mark in marks):
-            entries[meaning] = canvas.line(**look, **FILLS[word])
+            entries[meaning] = canvas.line(**properties, **FILLS[word])
     for field, (meaning, line) in LINES.items():
         if any(getattr(mark.end.anchors, field) is not None for mark in marks):
             entries[meaning] = canvas.line(color=canvas.GREY, ls=line)
@@ -150,14 +152,14 @@ def _row(mark: ListeningPoint) -> dict[str, Any]:
 
 def listening_points(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[ListeningPoint, ...]:
     """Return the runs whose listening was measured, by level from the lowest up."""
-    called, found = naming.names(analysis), []
+    names, points = naming.names(analysis), []
     for members in naming.by_level(analysis, runs).values():
         for run in members:
             end = (run.yardsticks or {}).get(OWN)
             if end is not None and end.listening is not None:
                 level = naming.level_of(analysis, run)
-                found.append(ListeningPoint(called[run.run], level, end, run.policy_verdict))
-    return tuple(found)
+                points.append(ListeningPoint(names[run.run], level, end, run.policy_verdict))
+    return tuple(points)
 
 
 def _select(subject: Subject) -> Iterator[tuple[str, tuple[ListeningPoint, ...]]]:

@@ -40,7 +40,7 @@ class TimeAxis:
         if self.unit == STEP:
             return in_steps
         steps, course, held_out = (
-            self._at(in_steps.run, s)
+            self._in_shares(in_steps.run, s)
             for s in (in_steps.steps, in_steps.course_steps, in_steps.held_out_steps)
         )
         return replace(in_steps, steps=steps, course_steps=course, held_out_steps=held_out)
@@ -50,13 +50,13 @@ class TimeAxis:
         if in_steps is None or self.unit == STEP:
             return in_steps
         first, last = self.spans[run]
-        whole = (last - first) or 1.0
+        length = (last - first) or 1.0
         step, low, high = (
-            (s - first) / whole for s in (in_steps.step, in_steps.low, in_steps.high)
+            (s - first) / length for s in (in_steps.step, in_steps.low, in_steps.high)
         )
         return replace(in_steps, step=step, low=low, high=high)
 
-    def _at(self, run: str, steps: Floats) -> Floats:
+    def _in_shares(self, run: str, steps: Floats) -> Floats:
         first, last = self.spans[run]
         shares: Floats = (steps - first) / ((last - first) or 1.0)
         return shares
@@ -174,16 +174,16 @@ def panels(
     analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis = STEPS
 ) -> tuple[RunPanel, ...]:
     """Return a panel per level, in the order of levels; seeds ascend within a panel."""
-    drawn = [run for run in runs if run.run in analysis.series]
-    legends = naming.legends(analysis, drawn)
-    slots = {legend: i for i, legend in enumerate(sorted(set(legends.values()), key=_by_number))}
-    filled = []
-    for level, members in naming.by_level(analysis, drawn).items():
+    with_rows = [run for run in runs if run.run in analysis.series]
+    legends = naming.legends(analysis, with_rows)
+    slots = {legend: i for i, legend in enumerate(sorted(set(legends.values()), key=_number_key))}
+    run_panels = []
+    for level, members in naming.by_level(analysis, with_rows).items():
         traces = [
             _trace(analysis.series[run.run], run, legends[run.run], slots[legends[run.run]], clock)
             for run in members
         ]
-        filled.append(
+        run_panels.append(
             RunPanel(
                 level,
                 findings.law_finding(analysis, members),
@@ -191,7 +191,7 @@ def panels(
                 tuple(sorted(traces, key=lambda trace: trace.slot)),
             )
         )
-    return tuple(filled)
+    return tuple(run_panels)
 
 
 def binned(series: RunSeries, most: int = MOST_POINTS) -> BinnedPoints:
@@ -213,8 +213,8 @@ def held_out(series: RunSeries, most: int = MOST_POINTS) -> HeldOutSeries | None
 
 def _bin_means(most: int, *arrays: Floats) -> list[Floats]:
     n = len(arrays[0])
-    drawn = bins.equal_bins(n, min(n, most)) if n else None
-    return [drawn.means(values) if drawn else values for values in arrays]
+    time_bins = bins.equal_bins(n, min(n, most)) if n else None
+    return [time_bins.means(values) if time_bins else values for values in arrays]
 
 
 def curve(series: RunSeries, run: RunResult) -> LawCurve | None:
@@ -225,17 +225,17 @@ def curve(series: RunSeries, run: RunResult) -> LawCurve | None:
     entropy = np.linspace(0.0, float(binned(series).entropy.max()), CURVE_POINTS)
     x = np.exp(entropy)
     reward = law.b.value - law.a.value * x
-    half = band(
+    half_width = band(
         law.a, law.b, law.ceiling, x, _least_half_width(findings.judged_part(series, law), run)
     )
-    return LawCurve(entropy, reward, reward - half, reward + half, law.a_identified)
+    return LawCurve(entropy, reward, reward - half_width, reward + half_width, law.a_identified)
 
 
 def straight(series: RunSeries, run: RunResult) -> LinearRival | None:
     """Return the least-squares line of R on H over the judged bins; None without rivals."""
     points = findings.judged_part(series, findings.law(run))
-    of_fit = bins.for_fit(len(points.steps))
-    h, r = of_fit.means(points.entropy), of_fit.means(points.reward)
+    fit_bins = bins.for_fit(len(points.steps))
+    h, r = fit_bins.means(points.entropy), fit_bins.means(points.reward)
     line = estimate.least_squares(h, r) if run.rivals else None
     if line is None:
         return None
@@ -246,8 +246,8 @@ def straight(series: RunSeries, run: RunResult) -> LinearRival | None:
 
 def residual(series: RunSeries, run: RunResult) -> Floats | None:
     """Return means of R - (b - a exp(H)) over the bins of `binned`; None without a fit."""
-    left = residuals(series, run)
-    return None if left is None else _bin_means(MOST_POINTS, left)[0]
+    run_residuals = residuals(series, run)
+    return None if run_residuals is None else _bin_means(MOST_POINTS, run_residuals)[0]
 
 
 def residuals(series: RunSeries, run: RunResult) -> Floats | None:
@@ -269,20 +269,20 @@ def band(a: Interval, b: Interval, ceiling: Interval, x: Floats, least: float) -
 
 def _least_half_width(series: RunSeries, run: RunResult) -> float:
     """Return 1.96 sd / sqrt(n_eff) of the residuals: the half-width of a mean of R at best."""
-    left, n_eff = residuals(series, run), findings.law(run).n_eff
-    if left is None or not n_eff:
+    run_residuals, n_eff = residuals(series, run), findings.law(run).n_eff
+    if run_residuals is None or not n_eff:
         return 0.0
-    return 1.96 * float(left.std()) / math.sqrt(n_eff)
+    return 1.96 * float(run_residuals.std()) / math.sqrt(n_eff)
 
 
 def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: TimeAxis) -> Trace:
-    law, timed = findings.law(run), clock.series(series)
+    law, in_time = findings.law(run), clock.series(series)
     return Trace(
         run.run,
         legend,
         slot,
-        binned(timed),
-        course(timed),
+        binned(in_time),
+        course(in_time),
         curve(series, run),
         straight(series, run),
         residual(series, run),
@@ -290,11 +290,11 @@ def _trace(series: RunSeries, run: RunResult, legend: str, slot: int, clock: Tim
         law.ceiling_identified,
         clock.onset(run.run, run.onset),
         law.until is not None,
-        held_out(timed),
+        held_out(in_time),
     )
 
 
-def _by_number(legend: str) -> tuple[int, str]:
+def _number_key(legend: str) -> tuple[int, str]:
     """Return a sort key: `seed 2` before `seed 10`, and names by the number they begin with."""
     match = re.match(r"(?:seed )?(\d{1,9})", legend, re.ASCII)
     return (int(match[1]) if match else -1, legend)

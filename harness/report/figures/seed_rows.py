@@ -32,9 +32,11 @@ MOST = 60
 
 def names(words: Iterable[str]) -> list[str]:
     """Return the groups' labels on an axis, all different, wrapped at the style's width."""
-    each = list(words)
-    found = canvas.labels(each, MOST)
-    return [wrap(found[name], style.current().name_width) or label(name) for name in each]
+    group_names = list(words)
+    shortened = canvas.labels(group_names, MOST)
+    return [
+        wrap(shortened[name], style.current().name_width) or label(name) for name in group_names
+    ]
 
 
 @dataclass(frozen=True)
@@ -54,14 +56,14 @@ def swarm(values: Sequence[float], width: float) -> Floats:
     """
     ends: list[float] = []
     lanes = np.zeros(len(values), dtype=int)
-    for at in np.argsort(values, kind="stable"):
-        free = (lane for lane, end in enumerate(ends) if values[at] - end >= width)
-        lane = next(free, len(ends))
-        ends[lane : lane + 1] = [values[at]]
-        lanes[at] = lane
-    apart = min(MOST_APART, SPREAD / max(len(ends) // 2, 1))
+    for index in np.argsort(values, kind="stable"):
+        free_lanes = (lane for lane, end in enumerate(ends) if values[index] - end >= width)
+        lane = next(free_lanes, len(ends))
+        ends[lane : lane + 1] = [values[index]]
+        lanes[index] = lane
+    spacing = min(MOST_APART, SPREAD / max(len(ends) // 2, 1))
     sides = np.where(lanes % 2 == 1, -1.0, 1.0)  # the lanes after 0 alternate sides
-    offsets: Floats = apart * sides * ((lanes + 1) // 2)
+    offsets: Floats = spacing * sides * ((lanes + 1) // 2)
     return offsets
 
 
@@ -70,14 +72,14 @@ def dots(axes: Axes, row: float, seeds: Sequence[Dot]) -> None:
     left, right = axes.get_xlim()
     heights = row - SPREAD + swarm([seed.value for seed in seeds], TOUCHING * (right - left))
     for symbol, hollow in dict.fromkeys((seed.symbol, seed.hollow) for seed in seeds):
-        alike = [
+        same_symbol = [
             (seed, height)
             for seed, height in zip(seeds, heights, strict=True)
             if (seed.symbol, seed.hollow) == (symbol, hollow)
         ]
-        colours = [seed.colour for seed, _ in alike]
+        colours = [seed.colour for seed, _ in same_symbol]
         axes.scatter(
-            [seed.value for seed, _ in alike], [height for _, height in alike],
+            [seed.value for seed, _ in same_symbol], [height for _, height in same_symbol],
             canvas.symbol_size(4.5) ** 2, marker=symbol, edgecolors=colours,
             facecolors="none" if hollow else colours, alpha=0.8, clip_on=False, linewidths=0.8,
         )  # fmt: skip
@@ -99,29 +101,29 @@ def estimate(
     value, low, high = ends
     if value is None or seeds < FEWEST:
         return False
-    (left, right), at = axes.get_xlim(), row + BELOW
+    (left, right), y = axes.get_xlim(), row + BELOW
     is_open = high is None and low is not None and open_end is not None
     high = open_end if is_open else high
-    beyond: list[tuple[float, str]] = []
+    arrows: list[tuple[float, str]] = []
     if low is not None and high is not None:
-        inside = np.clip([low, high], left, right)
-        axes.plot(inside, [at] * 2, "-", color=canvas.INK, lw=canvas.symbol_size(1.4), zorder=3)
-        beyond += [(left, "<")] if low < left else []
-        beyond += [(min(high, right), ">")] if high > right or is_open else []
-    for edge, head in beyond:
-        axes.plot([edge], [at], **open_arrow(head, canvas.INK, canvas.symbol_size(7)))
+        clipped = np.clip([low, high], left, right)
+        axes.plot(clipped, [y] * 2, "-", color=canvas.INK, lw=canvas.symbol_size(1.4), zorder=3)
+        arrows += [(left, "<")] if low < left else []
+        arrows += [(min(high, right), ">")] if high > right or is_open else []
+    for edge, head in arrows:
+        axes.plot([edge], [y], **open_arrow(head, canvas.INK, canvas.symbol_size(7)))
     if left <= value <= right:
         axes.plot(
-            [value], [at], "D",
+            [value], [y], "D",
             color=canvas.INK, ms=canvas.symbol_size(4.5), zorder=4, clip_on=False
         )  # fmt: skip
-    return bool(beyond)
+    return bool(arrows)
 
 
 def beyond_entry() -> canvas.Legend:
     """Return the legend's entry for an interval that goes beyond its axis."""
-    look = open_arrow(">", canvas.INK, canvas.symbol_size(7))
-    return {BEYOND: canvas.line(**look)}
+    properties = open_arrow(">", canvas.INK, canvas.symbol_size(7))
+    return {BEYOND: canvas.line(**properties)}
 
 
 def limits(seeds: Sequence[float], ends: Iterable[float | None], least: MinimumRange) -> Limits:
@@ -130,6 +132,6 @@ def limits(seeds: Sequence[float], ends: Iterable[float | None], least: MinimumR
     if not len(values):
         return 0.0, 1.0
     air = REACH * (float(np.ptp(values)) or max(abs(float(values[0])), 0.1))
-    known = np.array([end for end in ends if end is not None], dtype=float)
-    within = np.clip(known, values.min() - air, values.max() + air)
-    return canvas.limits([values, within], least=least)
+    bounds = np.array([end for end in ends if end is not None], dtype=float)
+    clipped = np.clip(bounds, values.min() - air, values.max() + air)
+    return canvas.limits([values, clipped], least=least)

@@ -37,19 +37,19 @@ DrawGroups = Callable[[Sequence[GroupPanel], str, AxisNames], Drawing]
 
 
 def series_figure(
-    name: str, shows: str, heading: str, of_runs: DrawRuns, of_groups: DrawGroups
+    name: str, shows: str, heading: str, draw_runs: DrawRuns, draw_groups: DrawGroups
 ) -> FigureSpec[Page]:
     """Return a figure of every page of runs, drawn run by run or by groups of them."""
 
     def draw(page: Page, file_name: str) -> Drawing:
         if page.unread:
-            return _empty(page.unread, file_name, heading)
+            return _empty_drawing(page.unread, file_name, heading)
         names = axis_names(page.measured)
         if page.pools:
-            drawing = of_groups(page.pools, file_name, names)
+            drawing = draw_groups(page.pools, file_name, names)
         else:
-            drawing = of_runs(page.panels, file_name, names)
-        return drawing if page.measured.time == STEP else _in_shares(drawing)
+            drawing = draw_runs(page.panels, file_name, names)
+        return drawing if page.measured.time == STEP else _name_shares(drawing)
 
     return FigureSpec(
         name, shows, lambda subject: ((page.suffix, page) for page in subject.pages), draw, True
@@ -70,50 +70,52 @@ def pages(analysis: Analysis, every_run: bool) -> tuple[Page, ...]:
     finished = analysis.runs_in_means(readable)
     clock = run_series.common_time_axis(analysis.series[run.run] for run in readable)
     if len(readable) <= MOST_RUNS:
-        return (_of_runs(analysis, readable, clock, ""),)
-    drawn = [_of_groups(analysis, readable, clock)] if finished else []
+        return (_run_page(analysis, readable, clock, ""),)
+    drawn = [_group_page(analysis, readable, clock)] if finished else []
     if every_run or not finished:
         for number, members in enumerate(_split(analysis, readable), 1):
-            drawn.append(_of_runs(analysis, members, clock, f"_{number}"))
+            drawn.append(_run_page(analysis, members, clock, f"_{number}"))
     return tuple(drawn)
 
 
-def _of_runs(analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis, suffix: str) -> Page:
+def _run_page(analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis, suffix: str) -> Page:
     panels = tuple(
         replace(panel, null_controls=null_controls(analysis, panel.level, clock))
         for panel in run_series.panels(analysis, runs, clock)
     )
-    return Page(suffix, _measured(runs, clock), panels=panels)
+    return Page(suffix, _measurement(runs, clock), panels=panels)
 
 
-def _of_groups(analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis) -> Page:
+def _group_page(analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis) -> Page:
     pools = tuple(
         replace(panel, null_controls=null_controls(analysis, panel.level, clock))
         for panel in group_series.panels(analysis, runs, clock)
     )
-    return Page("", _measured(runs, clock), pools=pools)
+    return Page("", _measurement(runs, clock), pools=pools)
 
 
 def null_controls(analysis: Analysis, level: str, clock: TimeAxis) -> NullControls | None:
     """Return the finished null controls of a panel's level and remedy; None if there are none."""
-    of_level = [
+    level_series = [
         clock.series(analysis.series[run.run])
         for run in analysis.runs_in_means(analysis.readable_runs)
         if run.setting("algorithm", "null_control") is True
         and analysis.series[run.run].level == f"{level}{NULL_CONTROL}"
     ]
-    if not of_level:
+    if not level_series:
         return None
-    edges = medians.bins([s.course_steps for s in of_level])
-    entropy = [s.course_entropy for s in of_level]
+    edges = medians.bins([s.course_steps for s in level_series])
+    entropy = [s.course_entropy for s in level_series]
     return NullControls(
-        len(of_level),
-        medians.medians_over_runs([s.course_steps for s in of_level], entropy, edges),
-        medians.medians_over_runs([s.steps for s in of_level], [s.reward for s in of_level], edges),
+        len(level_series),
+        medians.medians_over_runs([s.course_steps for s in level_series], entropy, edges),
+        medians.medians_over_runs(
+            [s.steps for s in level_series], [s.reward for s in level_series], edges
+        ),
     )
 
 
-def _measured(runs: Sequence[RunResult], clock: TimeAxis) -> PageMeasurement:
+def _measurement(runs: Sequence[RunResult], clock: TimeAxis) -> PageMeasurement:
     policies, columns = {_policy_kind(run) for run in runs}, {run.reward for run in runs}
     return PageMeasurement(
         policies.pop() if len(policies) == 1 else None,
@@ -142,34 +144,37 @@ def _split(analysis: Analysis, runs: Sequence[RunResult]) -> list[list[RunResult
     return pages
 
 
-def _in_shares(drawing: Drawing) -> Drawing:
+def _name_shares(drawing: Drawing) -> Drawing:
     """Rename the column of the steps, whose values are shares of each run."""
-    named = {STEP: SHARE}
+    new_names = {STEP: SHARE}
     rows = (
-        {named.get(name, name): SHARE if value == STEP else value for name, value in row.items()}
+        {
+            new_names.get(name, name): SHARE if value == STEP else value
+            for name, value in row.items()
+        }
         for row in drawing.rows
     )
-    columns = tuple(named.get(name, name) for name in drawing.columns)
+    columns = tuple(new_names.get(name, name) for name in drawing.columns)
     return replace(drawing, columns=columns, rows=tuple(rows))
 
 
-def axis_names(measured: PageMeasurement, shown: Callable[[str], str] = label) -> AxisNames:
+def axis_names(measurement: PageMeasurement, fit_label: Callable[[str], str] = label) -> AxisNames:
     """Return the axes' labels with units, without what differs between the runs.
 
-    `shown` makes the name of R's column fit to be drawn.
+    `fit_label` makes the name of R's column fit to be drawn.
     """
-    unit = {"tabular": " per act", None: ""}.get(measured.policy, " per token")
-    told = [shown(measured.reward)] if measured.reward else []
-    told += ["same batch"] if measured.same_batch else []
-    reward = f" ({', '.join(told)})" if told else ""
-    of_whom = "empathy reward" if measured.is_ours else "reward"
+    unit = {"tabular": " per act", None: ""}.get(measurement.policy, " per token")
+    details = [fit_label(measurement.reward)] if measurement.reward else []
+    details += ["same batch"] if measurement.same_batch else []
+    reward = f" ({', '.join(details)})" if details else ""
+    reward_name = "empathy reward" if measurement.is_ours else "reward"
     return AxisNames(
-        f"policy entropy H (nats{unit})", f"{of_whom} R{reward}", TIMES[measured.time],
-        ranges.EMPATHY if measured.is_ours else None,
+        f"policy entropy H (nats{unit})", f"{reward_name} R{reward}", TIMES[measurement.time],
+        ranges.EMPATHY if measurement.is_ours else None,
     )  # fmt: skip
 
 
-def _empty(unread: Sequence[UnreadRun], name: str, heading: str) -> Drawing:
+def _empty_drawing(unread: Sequence[UnreadRun], name: str, heading: str) -> Drawing:
     """Return a picture that says why nothing can be drawn."""
     reasons = [run.reason for run in unread if run.reason is not None]
     first = f" The first: {label(reasons[0], 200)}" if reasons else ""

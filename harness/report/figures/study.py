@@ -40,24 +40,26 @@ TICKS = 5
 def draw(outcome: StudyOutcome) -> Drawing:
     """Draw a panel per link, then one per check, each on the scale of its own quantity."""
     pairs = kinds_of(outcome)
-    shown, kinds = [judged for judged, _ in pairs], [kind for _, kind in pairs]
-    titles = [title(judged, kind) for judged, kind in pairs]
+    results, kinds = [result for result, _ in pairs], [kind for _, kind in pairs]
+    titles = [title(result, kind) for result, kind in pairs]
     heading = f"{label(outcome.study)}: {outcome.verdict}"
     grid = canvas.grid(heading, titles, 1, HEIGHT)
-    slots = {seed: slot for slot, seed in enumerate(_seeds(shown))}
+    slots = {seed: slot for slot, seed in enumerate(_seeds(results))}
     others = effects_of_other_study(outcome)
-    for judged, (axes,) in zip(shown, grid.panels, strict=True):
-        _panel(axes, judged, slots, others.get(judged.link.name))
-        grid.label_x(axes, _what(judged))
+    for result, (axes,) in zip(results, grid.panels, strict=True):
+        _panel(axes, result, slots, others.get(result.link.name))
+        grid.label_x(axes, _axis_label(result))
     canvas.legend(grid.figure, _entries(slots, others=bool(others)))
-    return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(shown, kinds, others)))
+    return Drawing(NAME, grid.figure, COLUMNS, tuple(_rows(results, kinds, others)))
 
 
 def kinds_of(outcome: StudyOutcome) -> list[tuple[LinkResult, str]]:
     """Return what is drawn, in order: links that decide, other links, checks."""
     deciding = outcome.stated.deciding
-    links = [(j, "link" if j.link.name in deciding else "beside") for j in outcome.links]
-    return [*links, *((judged, "check") for judged in outcome.checks)]
+    links = [
+        (result, "link" if result.link.name in deciding else "beside") for result in outcome.links
+    ]
+    return [*links, *((result, "check") for result in outcome.checks)]
 
 
 def effects_of_other_study(outcome: StudyOutcome) -> dict[str, Interval]:
@@ -66,39 +68,39 @@ def effects_of_other_study(outcome: StudyOutcome) -> dict[str, Interval]:
     return {effect.name: effect.other for effect in effects if effect.other is not None}
 
 
-def _seeds(shown: list[LinkResult]) -> list[int]:
-    return sorted({seed for judged in shown for seed in judged.by_seed})
+def _seeds(results: list[LinkResult]) -> list[int]:
+    return sorted({seed for result in results for seed in result.by_seed})
 
 
-def title(judged: LinkResult, kind: str) -> str:
+def title(result: LinkResult, kind: str) -> str:
     """Return `check: NAME: supported`."""
     prefix = "" if kind == "link" else f"{kind}: "
-    return f"{prefix}{label(judged.link.name, 80)}: {judged.verdict}"
+    return f"{prefix}{label(result.link.name, 80)}: {result.verdict}"
 
 
-def _panel(axes: Axes, judged: LinkResult, slots: dict[int, int], other: Interval | None) -> None:
-    link, many = judged.link, len(slots) > len(canvas.COLOURS)
-    low, high = limits(judged, other)
+def _panel(axes: Axes, result: LinkResult, slots: dict[int, int], other: Interval | None) -> None:
+    link, is_one_colour = result.link, len(slots) > len(canvas.COLOURS)
+    low, high = limits(result, other)
     axes.axvspan(
         *((0.0, high) if SIGNS[link.direction] > 0 else (low, 0.0)), color=STATED, zorder=0
     )
     axes.axvline(0.0, color=canvas.GREY, lw=1.0, zorder=1)
     axes.axvline(SIGNS[link.direction] * link.margin, color=canvas.GREY, lw=1.0, ls=":", zorder=1)
     axes.set(xlim=(low, high), ylim=(0.5, -0.3))
-    shown = [0 if many else slots[seed] for seed in judged.by_seed]
+    seed_slots = [0 if is_one_colour else slots[seed] for seed in result.by_seed]
     seed_rows.dots(
         axes,
         SEEDS_AT,
         [
             Dot(value, canvas.colour(slot), canvas.marker(slot))
-            for slot, value in zip(shown, judged.by_seed.values(), strict=True)
+            for slot, value in zip(seed_slots, result.by_seed.values(), strict=True)
         ],
     )
-    if judged.judged is not None:
-        mean = judged.judged
+    if result.judged is not None:
+        mean = result.judged
         axes.plot([mean.low, mean.high], [MEAN_AT] * 2, "-", color=canvas.INK, zorder=3)
         axes.plot([mean.value], [MEAN_AT], "D", color=canvas.INK, ms=5, zorder=4)
-    elif not judged.by_seed:
+    elif not result.by_seed:
         axes.text(0.5, 0.5, "no data", transform=axes.transAxes, ha="center")
     if other is not None:
         axes.plot([other.low, other.high], [OTHER_AT] * 2, "-", color=canvas.GREY, zorder=3)
@@ -107,26 +109,26 @@ def _panel(axes: Axes, judged: LinkResult, slots: dict[int, int], other: Interva
     axes.locator_params(axis="x", nbins=TICKS)
 
 
-def _what(judged: LinkResult) -> str:
-    link = judged.link
+def _axis_label(result: LinkResult) -> str:
+    link = result.link
     net = ", net of null" if link.net_of_null else ""
     return f"{label(link_words.compared_arms(link), 80)}\n{link_words.measured_quantity(link)}{net}"
 
 
-def limits(judged: LinkResult, other: Interval | None) -> canvas.Limits:
+def limits(result: LinkResult, other: Interval | None) -> canvas.Limits:
     """Return limits around 0, the margin on the stated side, every pair and both intervals."""
-    values = [0.0, SIGNS[judged.link.direction] * judged.link.margin, *judged.by_seed.values()]
-    for interval in (judged.judged, other):
+    values = [0.0, SIGNS[result.link.direction] * result.link.margin, *result.by_seed.values()]
+    for interval in (result.judged, other):
         values += [] if interval is None else [interval.low, interval.high]
     return canvas.limits([np.array(values)], AIR)
 
 
 def _entries(slots: dict[int, int], *, others: bool) -> canvas.Legend:
-    many = len(slots) > len(canvas.COLOURS)
+    is_one_colour = len(slots) > len(canvas.COLOURS)
     entries: canvas.Legend = {
-        "one seed" if many else f"seed {seed}": canvas.line(
-            color=canvas.colour(0 if many else slot),
-            marker=canvas.marker(0 if many else slot), ls="", ms=5,
+        "one seed" if is_one_colour else f"seed {seed}": canvas.line(
+            color=canvas.colour(0 if is_one_colour else slot),
+            marker=canvas.marker(0 if is_one_colour else slot), ls="", ms=5,
         )
         for seed, slot in slots.items()
     }  # fmt: skip
@@ -141,34 +143,34 @@ def _entries(slots: dict[int, int], *, others: bool) -> canvas.Legend:
 
 
 def _rows(
-    shown: list[LinkResult], kinds: list[str], others: dict[str, Interval]
+    results: list[LinkResult], kinds: list[str], others: dict[str, Interval]
 ) -> Iterator[dict[str, Any]]:
-    for judged, kind in zip(shown, kinds, strict=True):
-        link, probe = judged.link, judged.link.probe
-        same = {
+    for result, kind in zip(results, kinds, strict=True):
+        link, probe = result.link, result.link.probe
+        common = {
             "link": link.name, "kind": kind, "quantity": link.quantity,
             "unit": quantities.unit_of(link),
             **({"probe": probe.name, "level": probe.level} if probe else {}),
         }  # fmt: skip
-        for seed, value in judged.by_seed.items():
-            yield {**same, "seed": seed, "value": value, **_parts(judged, seed)}
-        mean, other = judged.judged, others.get(link.name)
+        for seed, value in result.by_seed.items():
+            yield {**common, "seed": seed, "value": value, **_arm_values(result, seed)}
+        mean, other = result.judged, others.get(link.name)
         yield {
-            **same, "verdict": judged.verdict,
+            **common, "verdict": result.verdict,
             **({"value": mean.value, "low": mean.low, "high": mean.high} if mean else {}),
             **({"other": other.value, "other_low": other.low, "other_high": other.high}
                if other else {}),
         }  # fmt: skip
 
 
-def _parts(judged: LinkResult, seed: int) -> dict[str, float]:
+def _arm_values(result: LinkResult, seed: int) -> dict[str, float]:
     """Return the difference before subtraction of null controls, and the number of each arm."""
-    link = judged.link
+    link = result.link
     columns = {"of_arm": link.arm, "of_against": link.against or ""}
-    of_arms = {
-        column: judged.own_by_seed[arm][seed]
+    arm_values = {
+        column: result.own_by_seed[arm][seed]
         for column, arm in columns.items()
-        if seed in judged.own_by_seed.get(arm, {})
+        if seed in result.own_by_seed.get(arm, {})
     }
-    plain = judged.by_seed if judged.plain_by_seed is None else judged.plain_by_seed
-    return {"plain": plain[seed], **of_arms} if seed in plain else of_arms
+    before_nulls = result.by_seed if result.plain_by_seed is None else result.plain_by_seed
+    return {"plain": before_nulls[seed], **arm_values} if seed in before_nulls else arm_values

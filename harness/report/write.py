@@ -75,8 +75,8 @@ def write_analysis(
         written.append(out / "contrasts.csv")
         atomic.write_text(written[-1], csv_files.contrasts_csv(analysis))
     tables = {"transfer.csv": csv_files.transfer_csv, "listening.csv": csv_files.listening_csv}
-    for name, made in tables.items():
-        table = made(analysis)
+    for name, make_table in tables.items():
+        table = make_table(analysis)
         if table is not None:
             written.append(out / name)
             atomic.write_text(written[-1], table)
@@ -115,26 +115,24 @@ def law_json(analysis: Analysis) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def _files(wanted: Formats, sketch: PictureTask) -> Mapping[str, bytes] | PlugInError:
-    if not registry.is_of_plug_in(sketch):
-        return _images(wanted, sketch)
+def _files(wanted: Formats, task: PictureTask) -> Mapping[str, bytes] | PlugInError:
+    if not registry.is_of_plug_in(task):
+        return _images(wanted, task)
     try:
-        return _images(wanted, sketch)
+        return _images(wanted, task)
     except Exception as error:
-        return registry.failure(sketch.figure, error)
+        return registry.failure(task.figure, error)
 
 
-def _images(wanted: Formats, sketch: PictureTask) -> dict[str, bytes]:
+def _images(wanted: Formats, task: PictureTask) -> dict[str, bytes]:
     """Return the pictures, their numbers and, in a style without headings, the caption."""
-    drawing = registry.draw_picture(sketch, wanted.style)
+    drawing = registry.draw_picture(task, wanted.style)
     numbers = csv_files.table(drawing.columns, drawing.rows)
-    files = {
-        f"{sketch.name}.{kind}": canvas.image(drawing.figure, kind) for kind in wanted.pictures
-    }
-    files[f"{sketch.name}.csv"] = numbers.encode("utf-8")
+    files = {f"{task.name}.{kind}": canvas.image(drawing.figure, kind) for kind in wanted.pictures}
+    files[f"{task.name}.csv"] = numbers.encode("utf-8")
     if not wanted.style.has_headings:
         caption = canvas.caption(drawing.figure) + "\n"
-        files[f"{sketch.name}.{registry.CAPTION}"] = caption.encode("utf-8")
+        files[f"{task.name}.{registry.CAPTION}"] = caption.encode("utf-8")
     return files
 
 
@@ -205,7 +203,7 @@ def write_measured(measured: Mapping[str, Any], out: Path, name: str) -> Path:
 
 def write_plan(
     plan: Mapping[str, Any],
-    shown: power.PowerPlot | None,
+    plot: power.PowerPlot | None,
     out: Path,
     texts: Mapping[str, str],
     pictures: Sequence[str] = ON_SCREEN.pictures,
@@ -214,7 +212,7 @@ def write_plan(
 
     Raises StorageError.
     """
-    draw = partial(power.draw, shown) if shown is not None else None
+    draw = partial(power.draw, plot) if plot is not None else None
     return write_drawing(draw, power.NAME, out, pictures, {"plan.json": _indented(plan), **texts})
 
 

@@ -72,10 +72,13 @@ def of_study(study: ReportedStudy) -> AnswerSection:
     if study_notes.has_finished_runs(outcome):
         tables = [from_rich("Deciding links, links beside, checks", study_table.table(outcome))]
     sentences = [study_table.closing(outcome), *study.notes]
-    if (beside := outcome.comparison) is not None:
-        tables.append(from_rich("The same study elsewhere", other_study.table(beside)))
+    if (comparison := outcome.comparison) is not None:
+        tables.append(from_rich("The same study elsewhere", other_study.table(comparison)))
         words = outcome.stated.words
-        sentences += [other_study.other_study_line(beside, words), other_study.agreement(beside)]
+        sentences += [
+            other_study.other_study_line(comparison, words),
+            other_study.agreement(comparison),
+        ]
     users = validity.finding(outcome.validity, outcome.unknown_validity)
     return AnswerSection(
         study_table.headline(outcome),
@@ -93,25 +96,29 @@ def of_analysis(analysis: Analysis) -> AnswerSection | None:
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if not fitted:
         return None
-    shown, levels = answer.rows(analysis), list(naming.by_level(analysis, fitted))
-    if len(shown) == len(levels) == 1:
-        shown = [replace(shown[0], name=levels[0])]
-    left_open = [line.removesuffix(SEE_TABLES) for line in answer.open_questions(analysis, shown)]
+    rows, levels = answer.rows(analysis), list(naming.by_level(analysis, fitted))
+    if len(rows) == len(levels) == 1:
+        rows = [replace(rows[0], name=levels[0])]
+    questions = [line.removesuffix(SEE_TABLES) for line in answer.open_questions(analysis, rows)]
     return AnswerSection(
         headline(analysis, fitted), "", "", [answer.heading(analysis)],
-        [by_level(shown)] if shown else [], (), [*left_open, *findings.closing(analysis, fitted)],
+        [by_level(rows)] if rows else [], (), [*questions, *findings.closing(analysis, fitted)],
     )  # fmt: skip
 
 
 def headline(analysis: Analysis, fitted: Sequence[RunResult]) -> str:
     """Return `4 runs, and 2 null controls: law holds in 3, law fails in 1; no onset in any run`."""
     nulls = [run for run in fitted if run.setting("algorithm", "null_control") is True]
-    told = [run for run in fitted if run not in nulls] or fitted
-    beside = f", and {plural(len(nulls), 'null control')}" if 0 < len(nulls) < len(fitted) else ""
-    onsets = findings.onset_finding(analysis, told)
-    batch = any(run.same_batch for run in told)
-    law = wording.verdicts(told) + (" on same-batch reward, which is expected to fit" * batch)
-    return f"{plural(len(told), 'run')}{beside}: {law}; {onsets}"
+    counted_runs = [run for run in fitted if run not in nulls] or fitted
+    nulls_text = (
+        f", and {plural(len(nulls), 'null control')}" if 0 < len(nulls) < len(fitted) else ""
+    )
+    onsets = findings.onset_finding(analysis, counted_runs)
+    batch = any(run.same_batch for run in counted_runs)
+    law = wording.verdicts(counted_runs) + (
+        " on same-batch reward, which is expected to fit" * batch
+    )
+    return f"{plural(len(counted_runs), 'run')}{nulls_text}: {law}; {onsets}"
 
 
 def by_level(rows: Sequence[answer.AnswerRow]) -> HtmlTable:
@@ -123,31 +130,33 @@ def by_level(rows: Sequence[answer.AnswerRow]) -> HtmlTable:
     return HtmlTable("By level", headings, tuple(map(_level, rows)), [METHOD])
 
 
-def _level(one: answer.AnswerRow) -> TableRow:
+def _level(answer_row: answer.AnswerRow) -> TableRow:
     return row(
-        one.name,
-        str(one.seeds),
-        _mean(one.gain),
-        _mean(one.end),
-        _references(one.anchors),
-        _mean(one.fall),
-        _mean(one.noise),
-        _collapse(one.onsets),
-        _law(one),
+        answer_row.name,
+        str(answer_row.seeds),
+        _mean(answer_row.gain),
+        _mean(answer_row.end),
+        _references(answer_row.anchors),
+        _mean(answer_row.fall),
+        _mean(answer_row.noise),
+        _collapse(answer_row.onsets),
+        _law(answer_row),
     )
 
 
-def _mean(of: SeedMean | None) -> str:
+def _mean(mean: SeedMean | None) -> str:
     """Return a number with its interval on the next line."""
-    told = wording.pooled(of) if of is not None else None
-    return "-" if told is None else told.replace(" [", "\n[", 1)
+    text = wording.pooled(mean) if mean is not None else None
+    return "-" if text is None else text.replace(" [", "\n[", 1)
 
 
 def _references(anchors: AnchorRewards | None) -> str:
     if anchors is None:
         return "-"
-    known = {"deaf": anchors.deaf, "random": anchors.random, "attentive": anchors.attentive}
-    return "\n".join(f"{name} {wording.number(one.value)}" for name, one in known.items() if one)
+    rewards = {"deaf": anchors.deaf, "random": anchors.random, "attentive": anchors.attentive}
+    return "\n".join(
+        f"{name} {wording.number(reward.value)}" for name, reward in rewards.items() if reward
+    )
 
 
 def _collapse(onsets: Sequence[Onset | None]) -> str:
@@ -156,14 +165,17 @@ def _collapse(onsets: Sequence[Onset | None]) -> str:
         return "too short"
     if len(onsets) == 1:
         return wording.onset_words(onsets[0]).replace(" [", "\n[", 1)
-    found = sorted(one.step for one in onsets if one is not None and one.is_collapse)
-    told = f"{len(found)} of {len(onsets)}"
-    ends = dict.fromkeys(f"{step:.0f}" for step in (found[:1] + found[-1:]))
-    return f"{told}\nfrom step {' to '.join(ends)}" if found else told
+    steps = sorted(onset.step for onset in onsets if onset is not None and onset.is_collapse)
+    count_text = f"{len(steps)} of {len(onsets)}"
+    ends = dict.fromkeys(f"{step:.0f}" for step in (steps[:1] + steps[-1:]))
+    return f"{count_text}\nfrom step {' to '.join(ends)}" if steps else count_text
 
 
-def _law(one: answer.AnswerRow) -> str:
+def _law(answer_row: answer.AnswerRow) -> str:
     """Return the verdicts, one per line."""
-    counts = Counter(map(wording.verdict, one.verdicts))
-    lines = [word if len(one.verdicts) == 1 else f"{word}: {n}" for word, n in counts.most_common()]
-    return "\n".join(["same batch:", *lines] if one.same_batch else lines) or "-"
+    counts = Counter(map(wording.verdict, answer_row.verdicts))
+    lines = [
+        word if len(answer_row.verdicts) == 1 else f"{word}: {n}"
+        for word, n in counts.most_common()
+    ]
+    return "\n".join(["same batch:", *lines] if answer_row.same_batch else lines) or "-"

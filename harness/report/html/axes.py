@@ -28,20 +28,20 @@ def axis(label: str, limits: Limits, ticks: Sequence[tuple[float, str]] | None =
     low, high = limits
     smallest = FINEST * max(abs(low), abs(high), 1e-300)
     if not high - low > smallest:
-        air = max(abs(low), 1.0) / 2
-        low, high = low - air, low + air
+        margin = max(abs(low), 1.0) / 2
+        low, high = low - margin, low + margin
     return Axis(label, low, high, tuple(ticks) if ticks is not None else round_ticks(low, high))
 
 
 def round_ticks(low: float, high: float, most: int = TICKS) -> tuple[tuple[float, str], ...]:
     """Return at most `most` + 1 multiples of 1, 2 or 5 times a power of ten."""
     power = 10.0 ** math.floor(math.log10((high - low) / most))
-    for every in (power * size for size in (1, 2, 5, 10)):
-        first, last = math.ceil(low / every - 1e-9), math.floor(high / every + 1e-9)
+    for spacing in (power * size for size in (1, 2, 5, 10)):
+        first, last = math.ceil(low / spacing - 1e-9), math.floor(high / spacing + 1e-9)
         if last - first <= most:
             break
-    decimals = max(0, -math.floor(math.log10(every) + 1e-9))
-    values = [at * every for at in range(first, last + 1)]
-    if every >= 1000:
+    decimals = max(0, -math.floor(math.log10(spacing) + 1e-9))
+    values = [n * spacing for n in range(first, last + 1)]
+    if spacing >= 1000:
         return tuple((value, f"{value:g}") for value in values)
     return tuple((value, f"{value + 0.0:.{decimals}f}") for value in values)

@@ -69,9 +69,9 @@ def from_rich(caption: str, table: RichTable, notes: Sequence[str] = ()) -> Html
     """Convert a table of the terminal, so that both have the same content."""
     columns = [list(column.cells) for column in table.columns]
     rows = []
-    for at, shown in enumerate(table.rows):
-        cells = [column[at] for column in columns]
-        rows.append(row(*map(plain, cells), kind=_kind(str(shown.style or ""), cells)))
+    for index, rich_row in enumerate(table.rows):
+        cells = [column[index] for column in columns]
+        rows.append(row(*map(plain, cells), kind=_kind(str(rich_row.style or ""), cells)))
     headings = tuple(plain(column.header) for column in table.columns)
     return HtmlTable(caption, headings, tuple(rows), notes)
 
@@ -82,8 +82,8 @@ def plain(cell: object) -> str:
 
 
 def _kind(style: str, cells: Sequence[object]) -> str:
-    first, rest = cells[0], cells[1:]
-    alone = not any(plain(cell) for cell in rest)
-    if len(cells) > 1 and alone and isinstance(first, Text) and "bold" in str(first.style):
+    first, others = cells[0], cells[1:]
+    is_alone = not any(plain(cell) for cell in others)
+    if len(cells) > 1 and is_alone and isinstance(first, Text) and "bold" in str(first.style):
         return HEADING
     return QUIET if "dim" in style else ""

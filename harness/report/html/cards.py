@@ -30,54 +30,54 @@ LEVELS = (
 """Column of the table of levels -> path of its value."""
 
 
-def measurement_cards(runs: Sequence[LocatedRun], called: Mapping[str, str]) -> list[Card]:
+def measurement_cards(runs: Sequence[LocatedRun], names: Mapping[str, str]) -> list[Card]:
     """Return how H and R were measured: a card for each distinct way, with its runs."""
-    ways: dict[str, list[LocatedRun]] = {}
-    for one in runs:
-        if one.status is not None and one.status.measurement:
-            key = json.dumps(one.status.measurement, sort_keys=True, default=str)
-            ways.setdefault(key, []).append(one)
+    by_measurement: dict[str, list[LocatedRun]] = {}
+    for run in runs:
+        if run.status is not None and run.status.measurement:
+            key = json.dumps(run.status.measurement, sort_keys=True, default=str)
+            by_measurement.setdefault(key, []).append(run)
     return [
         Card(
-            f"Measurement card{_number(at, ways)}",
-            list(pairs(of[0].status.measurement if of[0].status else {})),
-            _of([called[one.run] for one in of], len(runs)),
+            f"Measurement card{_number_suffix(number, by_measurement)}",
+            list(pairs(group[0].status.measurement if group[0].status else {})),
+            _list_runs([names[run.run] for run in group], len(runs)),
         )
-        for at, of in enumerate(ways.values(), 1)
+        for number, group in enumerate(by_measurement.values(), 1)
     ]
 
 
-def provenance_cards(runs: Sequence[LocatedRun], called: Mapping[str, str]) -> list[Card]:
+def provenance_cards(runs: Sequence[LocatedRun], names: Mapping[str, str]) -> list[Card]:
     """Return versions, revision and start model: a card for each distinct set, with its runs."""
-    ways: dict[str, list[LocatedRun]] = {}
-    for one in runs:
-        if one.status is not None:
-            key = json.dumps(_made(one), sort_keys=True, default=str)
-            ways.setdefault(key, []).append(one)
+    by_version: dict[str, list[LocatedRun]] = {}
+    for run in runs:
+        if run.status is not None:
+            key = json.dumps(_versions(run), sort_keys=True, default=str)
+            by_version.setdefault(key, []).append(run)
     return [
         Card(
-            f"Made with{_number(at, ways)}", list(pairs(_made(of[0]))),
-            _of([called[one.run] for one in of], len(runs)),
+            f"Made with{_number_suffix(number, by_version)}", list(pairs(_versions(group[0]))),
+            _list_runs([names[run.run] for run in group], len(runs)),
         )
-        for at, of in enumerate(ways.values(), 1)
+        for number, group in enumerate(by_version.values(), 1)
     ]  # fmt: skip
 
 
-def _made(one: LocatedRun) -> dict[str, Any]:
-    assert one.status is not None
-    about = {"git revision": one.status.git, "start model": one.status.start_model}
-    about["simulator version"] = one.status.simulator_version  # type: ignore[assignment]
-    return {**one.status.versions, **{name: v for name, v in about.items() if v}}
+def _versions(run: LocatedRun) -> dict[str, Any]:
+    assert run.status is not None
+    about = {"git revision": run.status.git, "start model": run.status.start_model}
+    about["simulator version"] = run.status.simulator_version  # type: ignore[assignment]
+    return {**run.status.versions, **{name: v for name, v in about.items() if v}}
 
 
-def _number(at: int, ways: Mapping[str, object]) -> str:
-    return f" {at} of {len(ways)}" if len(ways) > 1 else ""
+def _number_suffix(number: int, groups: Mapping[str, object]) -> str:
+    return f" {number} of {len(groups)}" if len(groups) > 1 else ""
 
 
-def _of(names: Sequence[str], of: int) -> str:
+def _list_runs(names: Sequence[str], total: int) -> str:
     """Return the names of the runs that a card is about."""
-    if len(names) == of:
-        return "all runs" if of > 1 else names[0]
+    if len(names) == total:
+        return "all runs" if total > 1 else names[0]
     more = len(names) - MOST_NAMED
     return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
@@ -98,10 +98,12 @@ def level_tables(cards: Sequence[CardEntry]) -> list[HtmlTable]:
 
 def _level(card: CardEntry) -> TableRow:
     parts = {"difficulty": card.difficulty, "card": card.card}
-    return row(card.level, *(value(_at(parts, path)).replace(" [", "\n[") for _, path in LEVELS))
+    return row(
+        card.level, *(value(_value_at(parts, path)).replace(" [", "\n[") for _, path in LEVELS)
+    )
 
 
-def _at(values: Any, path: Sequence[str]) -> Any:
+def _value_at(values: Any, path: Sequence[str]) -> Any:
     for key in path:
         values = values.get(key) if isinstance(values, Mapping) else None
     return values
@@ -122,28 +124,28 @@ def level_details(cards: Sequence[CardEntry]) -> list[Card]:
     ]
 
 
-def pairs(values: Any, above: str = "") -> Iterator[NamedValue]:
+def pairs(values: Any, prefix: str = "") -> Iterator[NamedValue]:
     """Yield each leaf of nested mappings with its dotted name."""
     if isinstance(values, Mapping) and not values.keys() >= INTERVAL:
-        for name, one in values.items():
-            yield from pairs(one, f"{above}.{name}" if above else str(name))
+        for name, part in values.items():
+            yield from pairs(part, f"{prefix}.{name}" if prefix else str(name))
     else:
-        yield NamedValue(wording.without_underscores(above), value(values))
+        yield NamedValue(wording.without_underscores(prefix), value(values))
 
 
-def value(of: Any) -> str:
+def value(setting: Any) -> str:
     """Return a setting or a measurement as text."""
-    if of is None:
+    if setting is None:
         return "-"
-    if isinstance(of, Mapping) and of.keys() >= INTERVAL:
-        ends = [of["value"], of["low"], of["high"]]
+    if isinstance(setting, Mapping) and setting.keys() >= INTERVAL:
+        ends = [setting["value"], setting["low"], setting["high"]]
         if all(isinstance(end, int | float) for end in ends):
             return wording.estimate(*ends)
         return wording.number(ends[0]) if isinstance(ends[0], int | float) else "-"
-    if isinstance(of, bool):
-        return "true" if of else "false"
-    if isinstance(of, float):
-        return f"{of:.4g}"
-    if isinstance(of, list | tuple):
-        return ", ".join(map(value, of))
-    return str(of)
+    if isinstance(setting, bool):
+        return "true" if setting else "false"
+    if isinstance(setting, float):
+        return f"{setting:.4g}"
+    if isinstance(setting, list | tuple):
+        return ", ".join(map(value, setting))
+    return str(setting)

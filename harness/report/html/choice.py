@@ -46,8 +46,8 @@ class ChosenConversation:
     def kind(self) -> int:
         """Index of the first entry of KINDS that it belongs to."""
         return next(
-            at
-            for at, (moments, ranks) in enumerate(KINDS)
+            index
+            for index, (moments, ranks) in enumerate(KINDS)
             if self.rank in ranks and set(moments) & set(self.moments)
         )
 
@@ -91,41 +91,41 @@ def choose_conversations(folder: Path, onset: float | None) -> RunConversations:
 
 def moments_of(steps: Sequence[int], onset: float | None) -> dict[int, tuple[str, ...]]:
     """Return step -> its moments, in order of steps."""
-    found: dict[int, tuple[str, ...]] = {}
+    moments: dict[int, tuple[str, ...]] = {}
 
     def add(step: int, moment: str) -> None:
-        found[step] = (*found.get(step, ()), moment)
+        moments[step] = (*moments.get(step, ()), moment)
 
     if steps:
         add(steps[0], FIRST)
         if len(steps) > 1:
             add(steps[-1], LAST)
     if onset is not None:
-        before = [step for step in steps if step < onset]
-        after = [step for step in steps if step >= onset]
-        if before:
-            add(before[-1], BEFORE)
-        if after:
-            add(after[0], AFTER)
-    return dict(sorted(found.items()))
+        earlier = [step for step in steps if step < onset]
+        later = [step for step in steps if step >= onset]
+        if earlier:
+            add(earlier[-1], BEFORE)
+        if later:
+            add(later[0], AFTER)
+    return dict(sorted(moments.items()))
 
 
 def choose_of_step(
     conversations: Sequence[SavedConversation], moments: tuple[str, ...]
 ) -> Iterator[ChosenConversation]:
     """Yield the worst, the middle and the best conversation of each level, without repetitions."""
-    levels = dict.fromkeys(one.level for one in conversations)
+    levels = dict.fromkeys(conversation.level for conversation in conversations)
     for level in levels:
         ranked = [
-            (score, one.group, one.sample, one)
-            for one in conversations
-            if one.level == level and (score := one.score) is not None
+            (score, conversation.group, conversation.sample, conversation)
+            for conversation in conversations
+            if conversation.level == level and (score := conversation.score) is not None
         ]
         ranked.sort(key=lambda entry: (entry[0], entry[1], entry[2]))
         if not ranked:
             continue
-        best = next(at for at, entry in enumerate(ranked) if entry[0] == ranked[-1][0])
+        best = next(index for index, entry in enumerate(ranked) if entry[0] == ranked[-1][0])
         middle = (len(ranked) - 1) // 2
-        for rank, place in ((WORST, 0), (MIDDLE, middle), (BEST, best)):
-            if rank == MIDDLE or (place != middle and best > 0):
-                yield ChosenConversation(ranked[place][3], moments, rank)
+        for rank, index in ((WORST, 0), (MIDDLE, middle), (BEST, best)):
+            if rank == MIDDLE or (index != middle and best > 0):
+                yield ChosenConversation(ranked[index][3], moments, rank)

@@ -37,82 +37,93 @@ def select(
     analysis: Analysis,
     runs: Sequence[LocatedRun],
     render: Callable[[ConversationView], Markup],
-    room: int,
+    bytes_left: int,
     pool: Executor | None = None,
 ) -> Selection:
-    """Choose, read and render conversations. `room`: size in bytes. Processes of `pool` read."""
-    called = naming.names(analysis)
+    """Choose, read and render conversations, of `bytes_left` at most. Processes of `pool` read."""
+    names = naming.names(analysis)
     result = {run.run: run for run in analysis.runs}
-    chosen = _chosen(result, runs, pool)
-    kept: dict[tuple[str, int], Markup] = {}
+    chosen = _choose_conversations(result, runs, pool)
+    rendered: dict[tuple[str, int], Markup] = {}
     views: dict[tuple[str, int], ConversationView] = {}
-    highest = _highest_entropy(one for of in chosen.values() for one in of.chosen)
-    left: list[str] = []
+    highest = _highest_entropy(
+        conversation for run_choice in chosen.values() for conversation in run_choice.chosen
+    )
+    omissions: list[str] = []
     for kind in range(len(KINDS)):
-        of_kind = [
-            (run, at, one)
-            for run, of in chosen.items()
-            for at, one in enumerate(of.chosen)
-            if one.kind == kind
+        entries = [
+            (run, index, conversation)
+            for run, run_choice in chosen.items()
+            for index, conversation in enumerate(run_choice.chosen)
+            if conversation.kind == kind
         ]
-        made = {}
-        for run, at, one in of_kind:
-            shown = view(
-                one, called[run], naming.level_of(analysis, result[run]), result[run].seed, highest
+        candidates = {}
+        for run, index, conversation in entries:
+            conversation_view = view(
+                conversation,
+                names[run],
+                naming.level_of(analysis, result[run]),
+                result[run].seed,
+                highest,
             )
-            made[run, at] = shown, render(shown)
-        size = sum(len(text.encode("utf-8")) for _, text in made.values())
-        fitting = list(made) if size <= room else list(_as_fits(made, room if not kept else 0))
+            candidates[run, index] = conversation_view, render(conversation_view)
+        size = sum(len(text.encode("utf-8")) for _, text in candidates.values())
+        fitting = (
+            list(candidates)
+            if size <= bytes_left
+            else list(_first_that_fit(candidates, bytes_left if not rendered else 0))
+        )
         for key in fitting:
-            views[key], kept[key] = made[key]
-            room -= len(kept[key].encode("utf-8"))
-        if len(fitting) < len(made):
-            left.append(_left_out(kind, len(made) - len(fitting), len(made)))
+            views[key], rendered[key] = candidates[key]
+            bytes_left -= len(rendered[key].encode("utf-8"))
+        if len(fitting) < len(candidates):
+            omissions.append(_omission_note(kind, len(candidates) - len(fitting), len(candidates)))
     order = sorted(views, key=lambda key: (list(chosen).index(key[0]), key[1]))
     return Selection(
-        tuple(kept[key] for key in order),
+        tuple(rendered[key] for key in order),
         tuple(views[key] for key in order),
-        tuple(_notes(chosen, called, [views[key] for key in order], left, highest)),
+        tuple(_notes(chosen, names, [views[key] for key in order], omissions, highest)),
     )
 
 
-def _chosen(
+def _choose_conversations(
     result: Mapping[str, RunResult], runs: Sequence[LocatedRun], pool: Executor | None
 ) -> dict[str, RunConversations]:
     """Return what is chosen from each run that has a folder."""
-    asked = {place.run: place.folder for place in runs if place.folder is not None}
-    onsets = [result[run].onset for run in asked]
+    folders = {located.run: located.folder for located in runs if located.folder is not None}
+    onsets = [result[run].onset for run in folders]
     steps = [onset.step if onset else None for onset in onsets]
-    questions = list(zip(asked.values(), steps, strict=True))
-    read = process_pool.submit(pool, choice.choose_in_process, questions).results()
-    return dict(zip(asked, read, strict=True))
+    questions = list(zip(folders.values(), steps, strict=True))
+    choices = process_pool.submit(pool, choice.choose_in_process, questions).results()
+    return dict(zip(folders, choices, strict=True))
 
 
-def _as_fits(
-    made: Mapping[tuple[str, int], tuple[ConversationView, Markup]], room: int
+def _first_that_fit(
+    candidates: Mapping[tuple[str, int], tuple[ConversationView, Markup]], bytes_left: int
 ) -> Iterator[tuple[str, int]]:
-    """Yield the conversations that fit into `room`, in the order of the runs."""
-    for key, (_, text) in made.items():
-        room -= len(text.encode("utf-8"))
-        if room < 0:
+    """Yield the conversations that fit into `bytes_left`, in the order of the runs."""
+    for key, (_, text) in candidates.items():
+        bytes_left -= len(text.encode("utf-8"))
+        if bytes_left < 0:
             return
         yield key
 
 
-def _left_out(kind: int, count: int, of: int) -> str:
+def _omission_note(kind: int, count: int, total: int) -> str:
     moments, ranks = KINDS[kind]
-    what = f"{' and '.join(ranks)} of {' and '.join(moments)}"
-    return f"left out to keep the file small: {count} of {plural(of, 'conversation')} ({what})"
+    names = f"{' and '.join(ranks)} of {' and '.join(moments)}"
+    conversations = plural(total, "conversation")
+    return f"left out to keep the file small: {count} of {conversations} ({names})"
 
 
 def _notes(
     chosen: Mapping[str, RunConversations],
-    called: Mapping[str, str],
-    shown: Sequence[ConversationView],
-    left: Sequence[str],
+    run_names: Mapping[str, str],
+    views: Sequence[ConversationView],
+    omissions: Sequence[str],
     highest: float,
 ) -> Iterator[str]:
-    steps = sum(of.saved_steps for of in chosen.values())
+    steps = sum(run_choice.saved_steps for run_choice in chosen.values())
     if not chosen:
         yield "No run folder is among the paths; logs of other programs have no conversations."
         return
@@ -120,30 +131,32 @@ def _notes(
         yield "No conversations are saved in these runs."
         return
     yield choice.RULE
-    read = plural(steps, "saved step")
-    yield f"{plural(len(shown), 'conversation')} of {plural(len(chosen), 'run')}, from {read}."
-    yield from left
-    yield from _how_to_read(shown, highest)
-    without = [called[run] for run, of in chosen.items() if not of.saved_steps]
-    if without:
-        yield f"no saved conversations: {', '.join(without)}"
+    where = f"{plural(len(chosen), 'run')}, from {plural(steps, 'saved step')}"
+    yield f"{plural(len(views), 'conversation')} of {where}."
+    yield from omissions
+    yield from _how_to_read(views, highest)
+    without_conversations = [
+        run_names[run] for run, run_choice in chosen.items() if not run_choice.saved_steps
+    ]
+    if without_conversations:
+        yield f"no saved conversations: {', '.join(without_conversations)}"
     notes: dict[str, list[str]] = {}
-    for run, of in chosen.items():
-        for note in of.notes:
-            notes.setdefault(note, []).append(called[run])
+    for run, run_choice in chosen.items():
+        for note in run_choice.notes:
+            notes.setdefault(note, []).append(run_names[run])
     for note, names in notes.items():
-        whose = plural(len(names), "run") if len(names) > 2 else ", ".join(names)
-        yield f"{whose}: {note}"
+        runs_text = plural(len(names), "run") if len(names) > 2 else ", ".join(names)
+        yield f"{runs_text}: {note}"
 
 
-def _how_to_read(shown: Sequence[ConversationView], highest: float) -> Iterator[str]:
+def _how_to_read(views: Sequence[ConversationView], highest: float) -> Iterator[str]:
     """Yield explanations that apply to every conversation."""
-    if not shown:
+    if not views:
         return
     dashed = f"; dashed line, entropy H of each reply, 0 to {wording.number(highest)} nats"
-    has_entropy = any(one.entropy_path for one in shown)
+    has_entropy = any(conversation_view.entropy_path for conversation_view in views)
     yield f"curves: solid line, emotion after each turn, 0 to 100{dashed if has_entropy else ''}"
-    if any("advantage" in one.outcome for one in shown):
+    if any("advantage" in conversation_view.outcome for conversation_view in views):
         yield (
             "advantage: the weight of the replies in training, from the reward relative to the "
             "other conversations of the group; the same for every reply, unless given at a reply"
@@ -156,5 +169,10 @@ def _how_to_read(shown: Sequence[ConversationView], highest: float) -> Iterator[
 
 def _highest_entropy(chosen: Iterator[ChosenConversation]) -> float:
     """Return the upper end of the scale of all curves of H; 1 if there are none."""
-    values = [h for one in chosen for h in one.conversation.entropies_nats if h is not None]
+    values = [
+        h
+        for conversation_choice in chosen
+        for h in conversation_choice.conversation.entropies_nats
+        if h is not None
+    ]
     return max(values, default=0.0) or 1.0

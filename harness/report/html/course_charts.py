@@ -33,29 +33,29 @@ def entropy_curves(page: Page) -> Chart:
         pools = [pool for panel in page.pools for pool in panel.pools]
         held_out = [pool.held_out for pool in pools if pool.held_out is not None]
         rewards = [*(pool.reward for pool in pools), *held_out]
-        shared = curves.frame(
+        limits = curves.frame(
             [pool.course.at for pool in pools],
             [ends for pool in pools for ends in (pool.course.low, pool.course.high)],
             [ends for reward in rewards for ends in (reward.low, reward.high)],
             names.reward_range,
         )
-        columns = tuple(_pooled_course(panel, shared, names) for panel in page.pools)
+        columns = tuple(_pooled_course(panel, limits, names) for panel in page.pools)
         entries = [*legends.group_entries(page), *_background(page, bool(held_out))]
         return Chart("entropy_curves", f"{heading}: {MEDIANS}", columns, tuple(entries))
     traces = traces_of(page)
-    met = [trace.held_out.reward for trace in traces if trace.held_out is not None]
-    shared = curves.frame(
+    held_out_rewards = [trace.held_out.reward for trace in traces if trace.held_out is not None]
+    limits = curves.frame(
         [trace.course.steps for trace in traces],
         [trace.course.entropy for trace in traces],
-        [*(trace.points.reward for trace in traces), *met],
+        [*(trace.points.reward for trace in traces), *held_out_rewards],
         names.reward_range,
     )
-    columns = tuple(_course(panel, shared, names) for panel in page.panels)
+    columns = tuple(_course(panel, limits, names) for panel in page.panels)
     entries = list(legends.seed_entries(traces))
     if any(trace.onset is not None for trace in traces):
         entries.append(LegendEntry("line dashed ink", SAMPLE, "onset"))
         entries.append(LegendEntry("band ink", SWATCH, "its 95% interval"))
-    entries += _background(page, bool(met))
+    entries += _background(page, bool(held_out_rewards))
     return Chart("entropy_curves", heading, columns, tuple(entries))
 
 
@@ -64,11 +64,11 @@ def _background(page: Page, held_out: bool) -> Iterator[LegendEntry]:
     if held_out:
         yield LegendEntry("line thin ink", SAMPLE, curves.HELD_OUT)
         yield LegendEntry("line thin faint ink", SAMPLE, curves.BATCH)
-    beside = [panel.null_controls for panel in page.pools or page.panels]
-    runs = [null.runs for null in beside if null is not None]
+    null_controls = [panel.null_controls for panel in page.pools or page.panels]
+    runs = [null.runs for null in null_controls if null is not None]
     if runs:
-        of = f": median of {max(runs)}" if max(runs) > 1 else ""
-        yield LegendEntry("line dotted grey", SAMPLE, f"null control of the level{of}")
+        count_text = f": median of {max(runs)}" if max(runs) > 1 else ""
+        yield LegendEntry("line dotted grey", SAMPLE, f"null control of the level{count_text}")
 
 
 def _null_controls(pair: tuple[Plot, Plot], null: NullControls | None) -> None:
@@ -76,77 +76,81 @@ def _null_controls(pair: tuple[Plot, Plot], null: NullControls | None) -> None:
     if null is None:
         return
     name = "null control" if null.runs == 1 else f"null controls, median of {null.runs}"
-    for made, values in zip(pair, (null.entropy, null.reward), strict=True):
-        made.line("dotted grey", *floats(values.at, values.median))
-        made.hover(HoverPoints(name, *floats(values.at, values.median), legends.NO_SERIES))
+    for panel_plot, values in zip(pair, (null.entropy, null.reward), strict=True):
+        panel_plot.line("dotted grey", *floats(values.at, values.median))
+        panel_plot.hover(HoverPoints(name, *floats(values.at, values.median), legends.NO_SERIES))
 
 
-def _pair(title: str, shared: tuple[Limits, Limits, Limits], names: AxisNames) -> tuple[Plot, Plot]:
+def _empty_plots(
+    title: str, limits: tuple[Limits, Limits, Limits], names: AxisNames
+) -> tuple[Plot, Plot]:
     """Return two empty plots over the steps: H above, with the title, and R below."""
-    steps, entropy, reward = shared
-    above = Plot(title, axis(names.time, steps), axis(names.entropy, entropy))
-    return above, Plot("", axis(names.time, steps), axis(names.reward, reward))
+    steps, entropy, reward = limits
+    top = Plot(title, axis(names.time, steps), axis(names.entropy, entropy))
+    return top, Plot("", axis(names.time, steps), axis(names.reward, reward))
 
 
 def _course(
-    panel: RunPanel, shared: tuple[Limits, Limits, Limits], names: AxisNames
+    panel: RunPanel, limits: tuple[Limits, Limits, Limits], names: AxisNames
 ) -> tuple[ChartPanel, ChartPanel]:
-    top, bottom = _pair(f"{panel.level}: {panel.onset_finding}", shared, names)
-    begun = [trace for trace in panel.traces if trace.onset is not None]
-    for made in (top, bottom):
-        for place, trace in enumerate(begun):
-            _onset(made, trace, place, len(begun))
+    top, bottom = _empty_plots(f"{panel.level}: {panel.onset_finding}", limits, names)
+    with_onset = [trace for trace in panel.traces if trace.onset is not None]
+    for panel_plot in (top, bottom):
+        for index, trace in enumerate(with_onset):
+            _onset(panel_plot, trace, index, len(with_onset))
     _null_controls((top, bottom), panel.null_controls)
     for trace in panel.traces:
         _run_line(top, trace, *floats(trace.course.steps, trace.course.entropy))
-        shown = floats(trace.points.steps, trace.points.reward)
+        reward_points = floats(trace.points.steps, trace.points.reward)
         if trace.held_out is not None:  # the batch's reward is drawn pale
-            bottom.line(f"thin faint {css(trace.slot)}", *shown)
-            shown = floats(trace.held_out.steps, trace.held_out.reward)
-        _run_line(bottom, trace, *shown)
+            bottom.line(f"thin faint {css(trace.slot)}", *reward_points)
+            reward_points = floats(trace.held_out.steps, trace.held_out.reward)
+        _run_line(bottom, trace, *reward_points)
     return top.panel(), bottom.panel()
 
 
-def _onset(made: Plot, trace: Trace, place: int, count: int) -> None:
+def _onset(panel_plot: Plot, trace: Trace, index: int, count: int) -> None:
     """Draw a dashed line, and shade the interval; several are in slices from the top."""
     assert trace.onset is not None
-    low, high = made.y.low, made.y.high
+    low, high = panel_plot.y.low, panel_plot.y.high
     height = (high - low) * (1.0 if count == 1 else min(SLICE, ALL_SLICES / count))
-    top = high - place * height
-    made.area(css(trace.slot), (trace.onset.low, trace.onset.high), (top - height, top))
-    made.upright(f"dashed {css(trace.slot)}", trace.onset.step)
+    top = high - index * height
+    panel_plot.area(css(trace.slot), (trace.onset.low, trace.onset.high), (top - height, top))
+    panel_plot.upright(f"dashed {css(trace.slot)}", trace.onset.step)
 
 
-def _run_line(made: Plot, trace: Trace, steps: list[float], values: list[float]) -> None:
-    made.line(f"thin {css(trace.slot)}", steps, values)
-    made.dots(f"small {css(trace.slot)}", steps, values, "h0")
-    made.hover(HoverPoints(trace.legend, steps, values, trace.slot))
+def _run_line(panel_plot: Plot, trace: Trace, steps: list[float], values: list[float]) -> None:
+    panel_plot.line(f"thin {css(trace.slot)}", steps, values)
+    panel_plot.dots(f"small {css(trace.slot)}", steps, values, "h0")
+    panel_plot.hover(HoverPoints(trace.legend, steps, values, trace.slot))
 
 
 def _pooled_course(
-    panel: GroupPanel, shared: tuple[Limits, Limits, Limits], names: AxisNames
+    panel: GroupPanel, limits: tuple[Limits, Limits, Limits], names: AxisNames
 ) -> tuple[ChartPanel, ChartPanel]:
-    top, bottom = _pair(f"{panel.level}: {panel.onset_finding}", shared, names)
+    top, bottom = _empty_plots(f"{panel.level}: {panel.onset_finding}", limits, names)
     _null_controls((top, bottom), panel.null_controls)
     for pool in panel.pools:
         if pool.held_out is not None:
             bottom.line(f"thin faint {css(pool.slot)}", *floats(pool.reward.at, pool.reward.median))
-        for made, values in ((top, pool.course), (bottom, pool.held_out or pool.reward)):
-            _middle(made, pool, values)
-            low, high = made.y.low, made.y.high
+        for panel_plot, values in ((top, pool.course), (bottom, pool.held_out or pool.reward)):
+            _draw_median(panel_plot, pool, values)
+            low, high = panel_plot.y.low, panel_plot.y.high
             for step in pool.onsets:
-                made.line(
+                panel_plot.line(
                     f"thick {css(pool.slot)}", [step, step], [high - 0.07 * (high - low), high]
                 )
     return top.panel(), bottom.panel()
 
 
-def _middle(made: Plot, pool: GroupTrace, values: MedianBand | None) -> None:
+def _draw_median(panel_plot: Plot, pool: GroupTrace, values: MedianBand | None) -> None:
     if values is None:
         return
-    made.band(css(pool.slot), *(list(of) for of in (values.at, values.low, values.high)))
-    made.line(css(pool.slot), *floats(values.at, values.median))
-    made.hover(HoverPoints(pool_name(pool), *floats(values.at, values.median), pool.slot))
+    panel_plot.band(
+        css(pool.slot), *(list(array) for array in (values.at, values.low, values.high))
+    )
+    panel_plot.line(css(pool.slot), *floats(values.at, values.median))
+    panel_plot.hover(HoverPoints(pool_name(pool), *floats(values.at, values.median), pool.slot))
 
 
 def residual(page: Page) -> Chart | None:
@@ -168,21 +172,21 @@ def residual(page: Page) -> Chart | None:
     least = ranges.reward(_rewards(page), names.reward_range, ranges.RESIDUAL_SHARE)
     y = axis(residuals.RESIDUAL, canvas.limits([*spread, np.zeros(1)], least=least))
     steps = axis(names.time, canvas.limits(at_step, 0.02))
-    of_h = MinimumRange(ranges.H_NATS, 0.0)
-    entropy = axis(names.entropy, canvas.limits(at_entropy, 0.02, least=of_h))
+    h_range = MinimumRange(ranges.H_NATS, 0.0)
+    entropy = axis(names.entropy, canvas.limits(at_entropy, 0.02, least=h_range))
     columns = []
     for panel in page.pools or page.panels:
         top, bottom = Plot(panel.level, steps, y), Plot("", entropy, y)
-        for made in (top, bottom):
-            made.across("thin ink", 0.0)
+        for panel_plot in (top, bottom):
+            panel_plot.across("thin ink", 0.0)
         if isinstance(panel, GroupPanel):
             for pool in panel.pools:
-                _middle(top, pool, pool.residual_by_step)
-                _middle(bottom, pool, pool.residual_by_entropy)
+                _draw_median(top, pool, pool.residual_by_step)
+                _draw_median(bottom, pool, pool.residual_by_entropy)
         else:
             for trace in panel.traces:
-                _left_over(top, trace, list(trace.points.steps))
-                _left_over(bottom, trace, list(trace.points.entropy))
+                _draw_residuals(top, trace, list(trace.points.steps))
+                _draw_residuals(bottom, trace, list(trace.points.entropy))
         columns.append((top.panel(), bottom.panel()))
     entries = legends.group_entries(page) if page.pools else _residual_entries(traces_of(page))
     heading = f"{residuals.HEADING}: {MEDIANS}" if page.pools else residuals.HEADING
@@ -190,10 +194,10 @@ def residual(page: Page) -> Chart | None:
 
 
 def _residual_entries(traces: Sequence[Trace]) -> tuple[LegendEntry, ...]:
-    drawn = [trace for trace in traces if trace.residual is not None]
-    after = LegendEntry("dot ink hollow", DOT + plot.MARKERS[0], "after the onset")
-    is_after = any(trace.after_onset.any() for trace in drawn)
-    return (*legends.seed_entries(traces), *([after] if is_after else []))
+    with_residual = [trace for trace in traces if trace.residual is not None]
+    after_entry = LegendEntry("dot ink hollow", DOT + plot.MARKERS[0], "after the onset")
+    is_after = any(trace.after_onset.any() for trace in with_residual)
+    return (*legends.seed_entries(traces), *([after_entry] if is_after else []))
 
 
 def _rewards(page: Page) -> list[Floats]:
@@ -203,11 +207,13 @@ def _rewards(page: Page) -> list[Floats]:
     return [trace.points.reward for trace in traces_of(page)]
 
 
-def _left_over(made: Plot, trace: Trace, at: list[float]) -> None:
+def _draw_residuals(panel_plot: Plot, trace: Trace, x: list[float]) -> None:
     if trace.residual is None:
         return
     values, after = trace.residual, trace.after_onset
-    places = np.array(at)
-    for chosen, kind in ((~after, css(trace.slot)), (after, f"{css(trace.slot)} hollow")):
-        made.dots(kind, *floats(places[chosen], values[chosen]), marker(trace.slot))
-    made.hover(HoverPoints(trace.legend, at, list(values), trace.slot, list(trace.points.steps)))
+    x_array = np.array(x)
+    for mask, kind in ((~after, css(trace.slot)), (after, f"{css(trace.slot)} hollow")):
+        panel_plot.dots(kind, *floats(x_array[mask], values[mask]), marker(trace.slot))
+    panel_plot.hover(
+        HoverPoints(trace.legend, x, list(values), trace.slot, list(trace.points.steps))
+    )

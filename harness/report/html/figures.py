@@ -27,12 +27,12 @@ def charts(analysis: Analysis) -> tuple[list[Chart], list[str]]:
     """Return the charts in the registry's order, and the names of figures that have no chart."""
     if not analysis.series:
         return [], []
-    made, others = [], []
-    for sketch in registry.select_pictures(analysis, every_run=False):
-        if sketch.figure not in CHARTS or isinstance(sketch.numbers, PlugInError):
-            others.append(sketch.name)
+    chart_list, others = [], []
+    for task in registry.select_pictures(analysis, every_run=False):
+        if task.figure not in CHARTS or isinstance(task.numbers, PlugInError):
+            others.append(task.name)
             continue
-        chart = CHARTS[sketch.figure](sketch.numbers)
+        chart = CHARTS[task.figure](task.numbers)
         if chart is not None:
-            made.append(chart)
-    return made, others
+            chart_list.append(chart)
+    return chart_list, others

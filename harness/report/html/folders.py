@@ -45,11 +45,11 @@ class CardEntry:
 
 def locate_runs(paths: Sequence[Path], analysis: Analysis) -> list[LocatedRun]:
     """Return the folders of the runs of the analysis, in its order."""
-    found = {one.run: one.folder for one in discover.discover(paths).runs}
-    return [_place(run.run, found.get(run.run)) for run in analysis.runs]
+    folder_of = {run.run: run.folder for run in discover.discover(paths).runs}
+    return [_locate(run.run, folder_of.get(run.run)) for run in analysis.runs]
 
 
-def _place(run: str, folder: Path | None) -> LocatedRun:
+def _locate(run: str, folder: Path | None) -> LocatedRun:
     if folder is None:
         return LocatedRun(run, None, None)
     try:
@@ -60,7 +60,7 @@ def _place(run: str, folder: Path | None) -> LocatedRun:
 
 def level_cards(runs: Sequence[LocatedRun]) -> list[CardEntry]:
     """Return the distinct difficulty cards next to the runs."""
-    folders = dict.fromkeys(one.folder.parent for one in runs if one.folder is not None)
+    folders = dict.fromkeys(run.folder.parent for run in runs if run.folder is not None)
     cards: dict[str, CardEntry] = {}
     for folder in folders:
         for entry in _entries(folder / difficulty_card.FILE):

@@ -22,16 +22,20 @@ HEADING = "Levels over their seeds: how many follow the law, its ceiling, and wh
 
 def comparison_chart(groups: Sequence[GroupResult]) -> Chart:
     """Return the groups by each quantity in which they are compared."""
-    shown = groups[: forest.MOST_GROUPS]
+    shown_groups = groups[: forest.MOST_GROUPS]
     columns = []
     for quantity in forest.PANELS:
         rows = []
-        for slot, group in enumerate(shown):
+        for slot, group in enumerate(shown_groups):
             numbers = group.compared
             if numbers is None:
                 continue
-            pooled = numbers.mean(quantity)
-            mean = None if pooled.mean is None else RowMean(pooled.mean, pooled.low, pooled.high)
+            over_seeds = numbers.mean(quantity)
+            mean = (
+                None
+                if over_seeds.mean is None
+                else RowMean(over_seeds.mean, over_seeds.low, over_seeds.high)
+            )
             rows.append(SeedRow(population.name(group), slot, list(_seeds(group, quantity)), mean))
         limits = (-0.03, 1.06) if quantity == "onset" else forest.LEAST[quantity]
         title, unit = str(forest.title(groups, quantity)), forest.UNITS.get(quantity, "reward")
@@ -47,50 +51,54 @@ def comparison_chart(groups: Sequence[GroupResult]) -> Chart:
 def _seeds(group: GroupResult, quantity: str) -> Iterator[tuple[str, float, bool]]:
     assert group.compared is not None
     for seed in group.compared.seeds:
-        who = _who(seed.run, seed.seed)
+        seed_label = _seed_label(seed.run, seed.seed)
         if quantity == "onset":
-            yield _onset(who, seed.onset, seed.reached)
+            yield _onset(seed_label, seed.onset, seed.reached)
         elif (value := seed.number(quantity)) is not None:
-            yield _value(who, value)
+            yield _value(seed_label, value)
 
 
 def levels_chart(groups: Sequence[GroupResult]) -> Chart:
     """Return the chart of each level over its seeds."""
-    shown = groups[:MOST_ROWS]
-    told = [
+    shown_groups = groups[:MOST_ROWS]
+    levels = [
         (slot, population.name(group), population.population_of(group))
-        for slot, group in enumerate(shown)
+        for slot, group in enumerate(shown_groups)
     ]
     follows = [
         SeedRow(
             name, slot,
-            [*[("follows the law", 1.0, False)] * of.follows.followers,
-             *[("does not follow the law", 0.0, False)] * of.follows.others,
-             *[(f"undetermined: {of.follows.undetermined}", 0.5, True)] * of.follows.undetermined],
-            mean_of(of.follows.share, "share"), open_shape=plot.marker(slot),
+            [*[("follows the law", 1.0, False)] * result.follows.followers,
+             *[("does not follow the law", 0.0, False)] * result.follows.others,
+             *[(f"undetermined: {result.follows.undetermined}", 0.5, True)]
+             * result.follows.undetermined],
+            mean_of(result.follows.share, "share"), open_shape=plot.marker(slot),
         )
-        for slot, name, of in told
+        for slot, name, result in levels
     ]  # fmt: skip
     ceilings = [
         SeedRow(
             name, slot,
-            [_value(_who(run.run, run.seed), run.own) for run in of.law.ceiling.runs],
-            mean_of(of.law.ceiling.mean), population.WHY.get(of.law.ceiling.why or "", "not known"),
+            [_value(_seed_label(run.run, run.seed), run.own) for run in result.law.ceiling.runs],
+            mean_of(result.law.ceiling.mean),
+            population.WHY.get(result.law.ceiling.why or "", "not known"),
         )
-        for slot, name, of in told
+        for slot, name, result in levels
     ]  # fmt: skip
     onsets = [
         SeedRow(
             name, slot,
             [
-                _onset(_who(run.run, run.seed), run.step if run.collapsed else None, run.step)
-                for run in of.onset.runs
+                _onset(
+                    _seed_label(run.run, run.seed), run.step if run.collapsed else None, run.step
+                )
+                for run in result.onset.runs
             ],
-            mean_of(of.onset.parametric.median, "median"),
+            mean_of(result.onset.parametric.median, "median"),
         )
-        for slot, name, of in told
+        for slot, name, result in levels
     ]  # fmt: skip
-    last = max((of.onset.last_step or 1.0 for _, _, of in told), default=1.0)
+    last = max((result.onset.last_step or 1.0 for _, _, result in levels), default=1.0)
     columns = (
         (row_panels.panel("seeds that follow the law, share", "P(law)", follows, (-0.06, 1.06)),),
         (
@@ -106,16 +114,16 @@ def levels_chart(groups: Sequence[GroupResult]) -> Chart:
     return Chart("levels", HEADING, columns, entries)
 
 
-def _value(who: str, of: Interval) -> tuple[str, float, bool]:
-    return f"{who}: {wording.interval(of)}", of.value, False
+def _value(label: str, estimate: Interval) -> tuple[str, float, bool]:
+    return f"{label}: {wording.interval(estimate)}", estimate.value, False
 
 
-def _onset(who: str, onset: float | None, until: float) -> tuple[str, float, bool]:
+def _onset(label: str, onset: float | None, last_step: float) -> tuple[str, float, bool]:
     """Return label, value and openness of a seed; without an onset, the last step seen."""
     if onset is None:
-        return f"{who}: none until {until:.3g}", until, True
-    return f"{who}: {onset:.3g}", onset, False
+        return f"{label}: none until {last_step:.3g}", last_step, True
+    return f"{label}: {onset:.3g}", onset, False
 
 
-def _who(run: str, seed: int | None) -> str:
+def _seed_label(run: str, seed: int | None) -> str:
     return run if seed is None else f"seed {seed}"

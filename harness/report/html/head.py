@@ -40,15 +40,15 @@ class ReportHeader:
 
 def head(
     title: str,
-    places: Sequence[LocatedRun],
+    runs: Sequence[LocatedRun],
     analysis: Analysis,
     studies: Sequence[ReportedStudy],
     made_unix_s: float | None,
 ) -> ReportHeader:
-    """Describe the runs at `places`."""
-    made = "" if made_unix_s is None else date(made_unix_s)
+    """Describe the runs."""
+    date_made = "" if made_unix_s is None else date(made_unix_s)
     return ReportHeader(
-        title, _sweeps(title, places), _runs(analysis, studies), _dates(places), made
+        title, _sweeps(title, runs), _runs(analysis, studies), _dates(runs), date_made
     )
 
 
@@ -70,9 +70,9 @@ def _runs(analysis: Analysis, studies: Sequence[ReportedStudy]) -> str:
     return ", ".join(parts)
 
 
-def _sweeps(title: str, places: Sequence[LocatedRun]) -> list[str]:
+def _sweeps(title: str, runs: Sequence[LocatedRun]) -> list[str]:
     """Return `NAME: NOTE` of each sweep, without a name that equals the title."""
-    folders = dict.fromkeys(one.folder.parent for one in places if one.folder is not None)
+    folders = dict.fromkeys(run.folder.parent for run in runs if run.folder is not None)
     lines = [line for line in (_sweep(folder, title) for folder in folders) if line]
     more = len(lines) - MOST_SWEEPS
     return lines[:MOST_SWEEPS] + ([f"and {more} more sweeps"] if more > 0 else [])
@@ -87,14 +87,14 @@ def _sweep(folder: Path, title: str) -> str:
     return ""
 
 
-def _dates(places: Sequence[LocatedRun]) -> str:
+def _dates(runs: Sequence[LocatedRun]) -> str:
     """Return the first beginning and the last event over all runs; empty if either is unknown."""
-    logs = [RunFolder(one.folder).events for one in places if one.folder is not None]
-    began = [at for log in logs if (at := events.began_unix_s(log)) is not None]
-    last = [at for log in logs if (at := events.last_unix_s(log)) is not None]
-    if not began or not last:
+    logs = [RunFolder(run.folder).events for run in runs if run.folder is not None]
+    first_events = [unix_s for log in logs if (unix_s := events.began_unix_s(log)) is not None]
+    last_events = [unix_s for log in logs if (unix_s := events.last_unix_s(log)) is not None]
+    if not first_events or not last_events:
         return ""
-    over = all(one.status is not None and one.status.status == "done" for one in places)
-    verb = "ended" if over else "last wrote"
-    which = "the run" if len(places) == 1 else "the runs"
-    return f"{which} began {date(min(began))} and {verb} {date(max(last))}"
+    is_over = all(run.status is not None and run.status.status == "done" for run in runs)
+    verb = "ended" if is_over else "last wrote"
+    subject = "the run" if len(runs) == 1 else "the runs"
+    return f"{subject} began {date(min(first_events))} and {verb} {date(max(last_events))}"

@@ -26,71 +26,73 @@ def entropy_law(page: Page) -> Chart:
     names = axis_names(page.measured, str)
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
-        shared = law_frame.frame_of_groups(pools, names.reward_range)
-        columns = tuple((_pooled_law(panel, shared, names),) for panel in page.pools)
-        off = _off_the_scale([pool.ceiling for pool in pools], shared)
-        entries = (*legends.group_entries(page), *off)
+        frame = law_frame.frame_of_groups(pools, names.reward_range)
+        columns = tuple((_pooled_law(panel, frame, names),) for panel in page.pools)
+        arrow_entries = _off_the_scale([pool.ceiling for pool in pools], frame)
+        entries = (*legends.group_entries(page), *arrow_entries)
         return Chart("entropy_law", f"{HEADING}: {MEDIANS}", columns, entries)
     traces = traces_of(page)
-    shared = law_frame.frame_of_runs(traces, names.reward_range)
-    columns = tuple((_law(panel, shared, names),) for panel in page.panels)
-    entries = (*_law_entries(traces), *_off_the_scale([t.ceiling for t in traces], shared))
+    frame = law_frame.frame_of_runs(traces, names.reward_range)
+    columns = tuple((_law(panel, frame, names),) for panel in page.panels)
+    entries = (*_law_entries(traces), *_off_the_scale([t.ceiling for t in traces], frame))
     return Chart("entropy_law", HEADING, columns, entries)
 
 
-def _off_the_scale(
-    ceilings: Sequence[Interval | None], shared: LawFrame
-) -> tuple[LegendEntry, ...]:
-    if not any(any(law_frame.edges_exceeded(one, shared)) for one in ceilings if one is not None):
+def _off_the_scale(ceilings: Sequence[Interval | None], frame: LawFrame) -> tuple[LegendEntry, ...]:
+    if not any(
+        any(law_frame.edges_exceeded(ceiling, frame)) for ceiling in ceilings if ceiling is not None
+    ):
         return ()
     return (LegendEntry("dot ink open", DOT + plot.OPEN_ARROW["^"], law_frame.OFF_THE_SCALE),)
 
 
-def _law_axes(shared: LawFrame, names: AxisNames) -> tuple[axes.Axis, axes.Axis]:
-    ticks = [one for one in axes.round_ticks(shared.left, shared.right) if one[0] >= shared.left]
-    across = axis(names.entropy, (shared.left - shared.strip, shared.right), ticks)
-    return across, axis(names.reward, (shared.low, shared.high))
+def _law_axes(frame: LawFrame, names: AxisNames) -> tuple[axes.Axis, axes.Axis]:
+    ticks = [tick for tick in axes.round_ticks(frame.left, frame.right) if tick[0] >= frame.left]
+    x_axis = axis(names.entropy, (frame.left - frame.strip, frame.right), ticks)
+    return x_axis, axis(names.reward, (frame.low, frame.high))
 
 
-def _law(panel: RunPanel, shared: LawFrame, names: AxisNames) -> ChartPanel:
-    made = Plot(f"{panel.level}: {panel.law_finding}", *_law_axes(shared, names))
-    made.area("strip", (shared.left - shared.strip, shared.left))
+def _law(panel: RunPanel, frame: LawFrame, names: AxisNames) -> ChartPanel:
+    panel_plot = Plot(f"{panel.level}: {panel.law_finding}", *_law_axes(frame, names))
+    panel_plot.area("strip", (frame.left - frame.strip, frame.left))
     for trace in panel.traces:
-        _fitted(made, trace, shared)
+        _draw_fit(panel_plot, trace, frame)
     for trace in panel.traces:
-        _points(made, trace)
-    for place, trace in enumerate(panel.traces, 1):
-        at = shared.left - shared.strip * (1 - place / (len(panel.traces) + 1))
+        _points(panel_plot, trace)
+    for index, trace in enumerate(panel.traces, 1):
+        x = frame.left - frame.strip * (1 - index / (len(panel.traces) + 1))
         if trace.ceiling is not None:
             kind = css(trace.slot) if trace.ceiling_identified else "grey hollow"
-            _ceiling(made, kind, at, trace.ceiling, trace.legend, trace.slot, shared)
-    return made.panel()
+            _ceiling(panel_plot, kind, x, trace.ceiling, trace.legend, trace.slot, frame)
+    return panel_plot.panel()
 
 
-def _fitted(made: Plot, trace: Trace, shared: LawFrame) -> None:
+def _draw_fit(panel_plot: Plot, trace: Trace, frame: LawFrame) -> None:
     if trace.straight is not None:
-        made.line(
+        panel_plot.line(
             f"thin dotted {css(trace.slot)}", *floats(trace.straight.entropy, trace.straight.reward)
         )
     curve = trace.curve
     if curve is None:
         return
-    shown = curve.entropy >= shared.left
-    h, low, high = (of[shown] for of in (curve.entropy, curve.low, curve.high))
+    visible = curve.entropy >= frame.left
+    h, low, high = (array[visible] for array in (curve.entropy, curve.low, curve.high))
     kind = css(trace.slot) if curve.identified else "grey dashed"
-    if curve.identified or not law_frame.hides_all(low, high, shared):
-        made.band(kind, list(h), list(low), list(high))
-    made.line(kind, *floats(h, curve.reward[shown]))
+    if curve.identified or not law_frame.hides_all(low, high, frame):
+        panel_plot.band(kind, list(h), list(low), list(high))
+    panel_plot.line(kind, *floats(h, curve.reward[visible]))
 
 
-def _points(made: Plot, trace: Trace) -> None:
+def _points(panel_plot: Plot, trace: Trace) -> None:
     points, colour = trace.points, css(trace.slot)
     after, unjudged = trace.after_onset, trace.unjudged
     kinds = ((~after, ""), (after & ~unjudged, " hollow"), (unjudged, " hollow pale"))
-    for chosen, look in kinds:
-        kind = f"{colour}{look}"
-        made.dots(kind, *floats(points.entropy[chosen], points.reward[chosen]), marker(trace.slot))
-    made.hover(
+    for mask, suffix in kinds:
+        kind = f"{colour}{suffix}"
+        panel_plot.dots(
+            kind, *floats(points.entropy[mask], points.reward[mask]), marker(trace.slot)
+        )
+    panel_plot.hover(
         HoverPoints(
             trace.legend, *floats(points.entropy, points.reward), trace.slot, list(points.steps)
         )
@@ -98,45 +100,45 @@ def _points(made: Plot, trace: Trace) -> None:
 
 
 def _ceiling(
-    made: Plot, kind: str, at: float, ceiling: Interval, name: str, slot: int, shared: LawFrame
+    panel_plot: Plot, kind: str, x: float, ceiling: Interval, name: str, slot: int, frame: LawFrame
 ) -> None:
     """Draw the ceiling with its interval; an open arrow marks a part beyond the axis."""
     low, value, high = ceiling.low, ceiling.value, ceiling.high
-    made.line(f"thick {kind}", [at, at], [low, high])
-    for edge, head in law_frame.edges_exceeded(ceiling, shared):
-        made.dots(f"{kind} open", [at], [edge], plot.OPEN_ARROW[head])
-    place = min(max(value, made.y.low), made.y.high)
-    if place == value:
-        made.dots(kind, [at], [value], DIAMOND)
-    told = f"ceiling {value:.3g} [{low:.3g}, {high:.3g}]"
-    sure = "" if "hollow" not in kind else ", not identified"
-    made.hover(HoverPoints(name, [at], [place], slot, words=[f"{told}{sure}"]))
+    panel_plot.line(f"thick {kind}", [x, x], [low, high])
+    for edge, head in law_frame.edges_exceeded(ceiling, frame):
+        panel_plot.dots(f"{kind} open", [x], [edge], plot.OPEN_ARROW[head])
+    y = min(max(value, panel_plot.y.low), panel_plot.y.high)
+    if y == value:
+        panel_plot.dots(kind, [x], [value], DIAMOND)
+    text = f"ceiling {value:.3g} [{low:.3g}, {high:.3g}]"
+    not_identified = "" if "hollow" not in kind else ", not identified"
+    panel_plot.hover(HoverPoints(name, [x], [y], slot, words=[f"{text}{not_identified}"]))
 
 
-def _pooled_law(panel: GroupPanel, shared: LawFrame, names: AxisNames) -> ChartPanel:
-    made = Plot(f"{panel.level}: {panel.law_finding}", *_law_axes(shared, names))
-    made.area("strip", (shared.left - shared.strip, shared.left))
-    for place, pool in enumerate(panel.pools, 1):
+def _pooled_law(panel: GroupPanel, frame: LawFrame, names: AxisNames) -> ChartPanel:
+    panel_plot = Plot(f"{panel.level}: {panel.law_finding}", *_law_axes(frame, names))
+    panel_plot.area("strip", (frame.left - frame.strip, frame.left))
+    for index, pool in enumerate(panel.pools, 1):
         colour = css(pool.slot)
         if pool.curve is not None:
-            shown = pool.curve.at >= shared.left
+            visible = pool.curve.at >= frame.left
             h, low, middle, high = (
-                list(of[shown])
-                for of in (pool.curve.at, pool.curve.low, pool.curve.median, pool.curve.high)
+                list(array[visible])
+                for array in (pool.curve.at, pool.curve.low, pool.curve.median, pool.curve.high)
             )
-            made.band(colour, h, low, high)
-            made.line(colour, h, middle)
-        made.dots(colour, *floats(pool.entropy.median, pool.reward.median), marker(pool.slot))
-        made.hover(
+            panel_plot.band(colour, h, low, high)
+            panel_plot.line(colour, h, middle)
+        panel_plot.dots(colour, *floats(pool.entropy.median, pool.reward.median), marker(pool.slot))
+        panel_plot.hover(
             HoverPoints(
                 pool_name(pool), *floats(pool.entropy.median, pool.reward.median), pool.slot,
                 list(pool.reward.at),
             )
         )  # fmt: skip
         if pool.ceiling is not None:
-            at = shared.left - shared.strip * (1 - place / (len(panel.pools) + 1))
-            _ceiling(made, colour, at, pool.ceiling, pool_name(pool), pool.slot, shared)
-    return made.panel()
+            x = frame.left - frame.strip * (1 - index / (len(panel.pools) + 1))
+            _ceiling(panel_plot, colour, x, pool.ceiling, pool_name(pool), pool.slot, frame)
+    return panel_plot.panel()
 
 
 def _law_entries(traces: Sequence[Trace]) -> tuple[LegendEntry, ...]:
@@ -146,19 +148,21 @@ def _law_entries(traces: Sequence[Trace]) -> tuple[LegendEntry, ...]:
     if any(trace.unjudged.any() for trace in traces):
         words = "after the onset, left out of the law"
         entries.append(LegendEntry("dot ink hollow pale", DOT + plot.MARKERS[0], words))
-    known = {trace.curve.identified for trace in traces if trace.curve is not None}
-    if True in known:
+    curves_identified = {trace.curve.identified for trace in traces if trace.curve is not None}
+    if True in curves_identified:
         entries += [
             LegendEntry("line ink", SAMPLE, "fitted law"),
             LegendEntry("band ink", SWATCH, "its 95% band"),
         ]
-    if False in known:
+    if False in curves_identified:
         entries.append(LegendEntry("line grey dashed", SAMPLE, "law whose a is not identified"))
     if any(trace.straight is not None for trace in traces):
         entries.append(LegendEntry("line thin dotted ink", SAMPLE, "rival: linear in H"))
-    sure = {trace.ceiling_identified for trace in traces if trace.ceiling is not None}
-    if True in sure:
+    ceilings_identified = {
+        trace.ceiling_identified for trace in traces if trace.ceiling is not None
+    }
+    if True in ceilings_identified:
         entries.append(LegendEntry("dot ink", DOT + DIAMOND, "ceiling b - a, 95% interval"))
-    if False in sure:
+    if False in ceilings_identified:
         entries.append(LegendEntry("dot grey hollow", DOT + DIAMOND, "ceiling not identified"))
     return tuple(entries)

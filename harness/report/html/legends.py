@@ -38,7 +38,7 @@ def pool_name(pool: GroupTrace) -> str:
 
 def seed_entries(traces: Sequence[Trace]) -> Iterator[LegendEntry]:
     """Yield an entry for each legend name, which is a seed or a run."""
-    for name, slot in sorted({t.legend: t.slot for t in traces}.items(), key=lambda one: one[1]):
+    for name, slot in sorted({t.legend: t.slot for t in traces}.items(), key=lambda item: item[1]):
         yield LegendEntry(f"dot {css(slot)}", DOT + marker(slot), name, slot)
 
 
@@ -46,7 +46,7 @@ def group_entries(page: Page) -> tuple[LegendEntry, ...]:
     slots = {pool.legend: pool.slot for panel in page.pools for pool in panel.pools}
     entries = [
         LegendEntry(f"dot {css(slot)}", DOT + marker(slot), legend, slot)
-        for legend, slot in sorted(slots.items(), key=lambda one: one[1])
+        for legend, slot in sorted(slots.items(), key=lambda item: item[1])
     ]
     return (*entries, LegendEntry("band ink", SWATCH, BAND))
 

@@ -31,55 +31,55 @@ def links(outcome: StudyOutcome) -> Chart:
     if others:
         entries = (*entries, LegendEntry("line thick grey", SAMPLE, study_figure.OTHER))
     columns = tuple(
-        (_link(judged, kind, others.get(judged.link.name)),)
-        for judged, kind in study_figure.kinds_of(outcome)
+        (_link(result, kind, others.get(result.link.name)),)
+        for result, kind in study_figure.kinds_of(outcome)
     )
     return Chart(
         study_figure.NAME, "Links and checks: the difference of each pair of runs", columns, entries
     )
 
 
-def _link(judged: LinkResult, kind: str, other: Interval | None) -> ChartPanel:
-    link, sign = judged.link, SIGNS[judged.link.direction]
+def _link(result: LinkResult, kind: str, other: Interval | None) -> ChartPanel:
+    link, sign = result.link, SIGNS[result.link.direction]
     net = ", net of null" if link.net_of_null else ""
-    limits = study_figure.limits(judged, other)
+    limits = study_figure.limits(result, other)
     label = f"{link_words.measured_quantity(link)}{net}: {link_words.compared_arms(link)}"
-    made = Plot(
-        study_figure.title(judged, kind),
+    panel_plot = Plot(
+        study_figure.title(result, kind),
         axis(label, limits),
         Axis("", -0.6, 0.6, ()), 128, 12,
     )  # fmt: skip
-    made.area("stated", (0.0, made.x.high) if sign > 0 else (made.x.low, 0.0))
-    made.upright("grey", 0.0)
-    made.upright("grey dotted", sign * link.margin)
-    seeds, at = list(judged.by_seed), list(judged.by_seed.values())
-    apart = seed_rows.swarm(at, seed_rows.TOUCHING * (made.x.high - made.x.low))
-    heights = [SEEDS_AT + HIGH * float(offset) for offset in apart]
-    made.dots("s0", at, heights, marker(0))
-    made.hover(
+    panel_plot.area("stated", (0.0, panel_plot.x.high) if sign > 0 else (panel_plot.x.low, 0.0))
+    panel_plot.upright("grey", 0.0)
+    panel_plot.upright("grey dotted", sign * link.margin)
+    seeds, values = list(result.by_seed), list(result.by_seed.values())
+    offsets = seed_rows.swarm(values, seed_rows.TOUCHING * (panel_plot.x.high - panel_plot.x.low))
+    heights = [SEEDS_AT + HIGH * float(offset) for offset in offsets]
+    panel_plot.dots("s0", values, heights, marker(0))
+    panel_plot.hover(
         HoverPoints(
             "pair",
-            at,
+            values,
             heights,
             0,
-            words=[f"seed {s}: {v:.3g}" for s, v in zip(seeds, at, strict=True)],
+            words=[f"seed {s}: {v:.3g}" for s, v in zip(seeds, values, strict=True)],
         )
     )
-    if judged.judged is not None:
-        mean = judged.judged
-        made.line("thick ink", [mean.low, mean.high], [-0.25, -0.25])
-        made.dots("ink", [mean.value], [-0.25], DIAMOND)
-        made.hover(
+    if result.judged is not None:
+        mean = result.judged
+        panel_plot.line("thick ink", [mean.low, mean.high], [-0.25, -0.25])
+        panel_plot.dots("ink", [mean.value], [-0.25], DIAMOND)
+        panel_plot.hover(
             HoverPoints("mean", [mean.value], [-0.25], 0, words=[link_words.interval(mean, link)])
         )
-    elif not at:
-        made.words("note", (made.x.low + made.x.high) / 2, 0.0, "no data")
+    elif not values:
+        panel_plot.words("note", (panel_plot.x.low + panel_plot.x.high) / 2, 0.0, "no data")
     if other is not None:
-        made.line("thick grey", [other.low, other.high], [-0.45, -0.45])
-        made.dots("grey", [other.value], [-0.45], DIAMOND)
-        made.hover(
+        panel_plot.line("thick grey", [other.low, other.high], [-0.45, -0.45])
+        panel_plot.dots("grey", [other.value], [-0.45], DIAMOND)
+        panel_plot.hover(
             HoverPoints(
                 "other study", [other.value], [-0.45], 0, words=[link_words.interval(other, link)]
             )
         )
-    return made.panel()
+    return panel_plot.panel()

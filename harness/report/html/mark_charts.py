@@ -32,21 +32,23 @@ def by_difficulty(marks: Sequence[onset_by_difficulty.OnsetPoint]) -> Chart:
     columns = []
     heights = [*((v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)), (NO_ONSET + 0.05, "none")]
     for measure, title in MEASURES.items():
-        of = {mark.run: mark.difficulty[measure] for mark in marks}
-        ends = np.array([end for one in of.values() for end in (one.low, one.high)])
+        difficulty = {mark.run: mark.difficulty[measure] for mark in marks}
+        ends = np.array(
+            [end for interval in difficulty.values() for end in (interval.low, interval.high)]
+        )
         low, high = canvas.limits([ends], least=onset_by_difficulty.LEAST[measure])
-        beside = APART / 2 * (high - low) * max(Counter(mark.level for mark in marks).values())
-        made = Plot(
-            title, axis(title, (low - beside, high + beside)),
+        margin = APART / 2 * (high - low) * max(Counter(mark.level for mark in marks).values())
+        panel_plot = Plot(
+            title, axis(title, (low - margin, high + margin)),
             Axis("onset, share of the run", 0.0, 1.15, tuple(heights)),
         )  # fmt: skip
         for slot, level in enumerate(names):
-            here = [mark for mark in marks if mark.level == level]
-            _level_marks(made, here, of, slot)
-        columns.append((made.panel(),))
-    null = LegendEntry("dot ink hollow", DOT + plot.MARKERS[0], "null control")
+            level_marks = [mark for mark in marks if mark.level == level]
+            _level_marks(panel_plot, level_marks, difficulty, slot)
+        columns.append((panel_plot.panel(),))
+    null_entry = LegendEntry("dot ink hollow", DOT + plot.MARKERS[0], "null control")
     entries = (
-        *([null] if any(mark.null_control for mark in marks) else []),
+        *([null_entry] if any(mark.null_control for mark in marks) else []),
         LegendEntry("line thin ink", SAMPLE, "onset, 95% interval"),
         LegendEntry("band ink", SWATCH, "difficulty of the level, 95% interval"),
     )
@@ -57,46 +59,51 @@ def by_difficulty(marks: Sequence[onset_by_difficulty.OnsetPoint]) -> Chart:
 
 
 def _level_marks(
-    made: Plot,
-    here: Sequence[onset_by_difficulty.OnsetPoint],
-    of: Mapping[str, Interval],
+    panel_plot: Plot,
+    level_marks: Sequence[onset_by_difficulty.OnsetPoint],
+    difficulty: Mapping[str, Interval],
     slot: int,
 ) -> None:
-    card = of[here[0].run]
-    made.area(css(slot), (card.low, card.high))
-    apart = APART * (made.x.high - made.x.low)
-    places, heights, words = [], [], []
-    for at, mark in enumerate(here):
-        x = of[mark.run].value + (at - (len(here) - 1) / 2) * apart
+    card = difficulty[level_marks[0].run]
+    panel_plot.area(css(slot), (card.low, card.high))
+    spacing = APART * (panel_plot.x.high - panel_plot.x.low)
+    xs, heights, words = [], [], []
+    for index, mark in enumerate(level_marks):
+        x = difficulty[mark.run].value + (index - (len(level_marks) - 1) / 2) * spacing
         y = NO_ONSET + 0.05 if mark.onset is None else mark.onset
         if mark.low is not None and mark.high is not None:
-            made.line(f"thin {css(slot)}", [x, x], [mark.low, mark.high])
-        made.dots(f"{css(slot)}{' hollow' * mark.null_control}", [x], [y], marker(slot))
+            panel_plot.line(f"thin {css(slot)}", [x, x], [mark.low, mark.high])
+        panel_plot.dots(f"{css(slot)}{' hollow' * mark.null_control}", [x], [y], marker(slot))
         onset = "no onset" if mark.onset is None else f"onset at {mark.onset:.2f} of the run"
-        places.append(x)
+        xs.append(x)
         heights.append(y)
-        words.append(f"{mark.run}: {onset}; {wording.interval(of[mark.run])}")
-    made.hover(HoverPoints(here[0].level, places, heights, slot, words=words))
+        words.append(f"{mark.run}: {onset}; {wording.interval(difficulty[mark.run])}")
+    panel_plot.hover(HoverPoints(level_marks[0].level, xs, heights, slot, words=words))
 
 
 def by_listening(marks: Sequence[Heard]) -> Chart:
     """Return reward against listening of policies, with the references of their level."""
     names = list(dict.fromkeys(mark.level for mark in marks))
-    shared = reward_by_listening.frame(marks)
+    limits = reward_by_listening.frame(marks)
     columns = tuple(
-        (_listening(level, [mark for mark in marks if mark.level == level], slot, shared),)
+        (_listening(level, [mark for mark in marks if mark.level == level], slot, limits),)
         for slot, level in enumerate(names)
     )
     anchors = [mark.end.anchors for mark in marks]
     hollow = any(mark.verdict in reward_by_listening.WORDS for mark in marks)
     possible = (
         (hollow, "dot ink hollow", DOT + plot.MARKERS[0], "does not listen (template or deaf)"),
-        (any(one.attentive for one in anchors), "dot ink", DOT + plot.STAR, "attentive reference"),
-        (any(one.deaf for one in anchors), "line grey dashed", SAMPLE, "best deaf schedule"),
-        (any(one.optimum for one in anchors), "line grey dotted", SAMPLE, "optimum"),
+        (
+            any(anchor.attentive for anchor in anchors),
+            "dot ink",
+            DOT + plot.STAR,
+            "attentive reference",
+        ),
+        (any(anchor.deaf for anchor in anchors), "line grey dashed", SAMPLE, "best deaf schedule"),
+        (any(anchor.optimum for anchor in anchors), "line grey dotted", SAMPLE, "optimum"),
     )
     entries = [
-        LegendEntry(look, mark, words) for is_drawn, look, mark, words in possible if is_drawn
+        LegendEntry(classes, mark, words) for is_drawn, classes, mark, words in possible if is_drawn
     ]
     return Chart(
         "reward_by_listening",
@@ -107,27 +114,29 @@ def by_listening(marks: Sequence[Heard]) -> Chart:
 
 
 def _listening(
-    level: str, marks: Sequence[Heard], slot: int, shared: tuple[Limits, Limits]
+    level: str, marks: Sequence[Heard], slot: int, limits: tuple[Limits, Limits]
 ) -> ChartPanel:
     anchors = next((m.end.anchors for m in marks if m.end.anchors.deaf), marks[0].end.anchors)
-    there = [
+    measured = [
         (mark, mark.end.listening, mark.end.reward)
         for mark in marks
         if mark.end.listening is not None and mark.end.reward is not None
     ]
     star = (anchors.attentive_listening, anchors.attentive)
-    across, up = shared
-    made = Plot(level, axis("listening, nats", across), axis("reward", up))
+    x_limits, y_limits = limits
+    panel_plot = Plot(level, axis("listening, nats", x_limits), axis("reward", y_limits))
     for reference, kind in ((anchors.deaf, "dashed"), (anchors.optimum, "dotted")):
         if reference is not None:
-            made.across(f"grey {kind}", reference.value)
+            panel_plot.across(f"grey {kind}", reference.value)
     if star[0] is not None and star[1] is not None:
-        made.dots("ink", [star[0]], [star[1].value], plot.STAR)
-    for mark, x, y in there:
+        panel_plot.dots("ink", [star[0]], [star[1].value], plot.STAR)
+    for mark, x, y in measured:
         hollow = " hollow" * (mark.verdict in reward_by_listening.WORDS)
-        made.dots(f"{css(slot)}{hollow}", [x], [y], marker(slot))
-    words = [f"{mark.run}: reward {y:.3g}, listening {x:.3g}" for mark, x, y in there]
-    made.hover(
-        HoverPoints(level, [x for _, x, _ in there], [y for _, _, y in there], slot, words=words)
+        panel_plot.dots(f"{css(slot)}{hollow}", [x], [y], marker(slot))
+    words = [f"{mark.run}: reward {y:.3g}, listening {x:.3g}" for mark, x, y in measured]
+    panel_plot.hover(
+        HoverPoints(
+            level, [x for _, x, _ in measured], [y for _, _, y in measured], slot, words=words
+        )
     )
-    return made.panel()
+    return panel_plot.panel()

@@ -76,19 +76,19 @@ def report(
     `notes`: sentences on what else is left out. `made_unix_s`: the date of the page. `diagnoses`:
     those of finished runs. The processes of `pool` help.
     """
-    places = folders.locate_runs(paths, analysis)
-    shown = _values(places, analysis, studies)
-    shown["head"] = head.head(title, places, analysis, studies, made_unix_s)
-    shown["diagnosis"] = results.diagnosis(analysis, diagnoses)
-    shown["left_out"] = [*notes, *shown["left_out"]]
-    shown["sections"] = _sections(shown)
-    nothing = Selection((), (), ())
-    taken = len(render.page("page.html", **shown, **_talks(nothing)))
-    one = render.macro("parts.html", "talk")
-    room = max(MOST_BYTES - taken - FOR_NOTES, 0)
-    selection = conversations.select(analysis, places, one, room, pool)
-    content = render.page("page.html", **shown, **_talks(selection))
-    names = [chart.name for chart in shown["charts"]]
+    runs = folders.locate_runs(paths, analysis)
+    values = _values(runs, analysis, studies)
+    values["head"] = head.head(title, runs, analysis, studies, made_unix_s)
+    values["diagnosis"] = results.diagnosis(analysis, diagnoses)
+    values["left_out"] = [*notes, *values["left_out"]]
+    values["sections"] = _sections(values)
+    empty = Selection((), (), ())
+    size = len(render.page("page.html", **values, **_talks(empty)))
+    render_conversation = render.macro("parts.html", "talk")
+    max_bytes = max(MOST_BYTES - size - FOR_NOTES, 0)
+    selection = conversations.select(analysis, runs, render_conversation, max_bytes, pool)
+    content = render.page("page.html", **values, **_talks(selection))
+    names = [chart.name for chart in values["charts"]]
     return Report(content, len(selection.rendered), selection.notes, names)
 
 
@@ -103,33 +103,33 @@ def is_report(path: Path) -> bool:
 
 
 def _values(
-    places: Sequence[LocatedRun], analysis: Analysis, studies: Sequence[ReportedStudy]
+    runs: Sequence[LocatedRun], analysis: Analysis, studies: Sequence[ReportedStudy]
 ) -> dict[str, Any]:
     """Return the template's values except head and conversations."""
-    called = naming.names(analysis)
-    of_levels = folders.level_cards(places)
+    run_names = naming.names(analysis)
+    level_cards = folders.level_cards(runs)
     charts, others = figures.charts(analysis)
     users, user_tables = results.users(analysis)
     comparisons, comparison_notes = results.comparisons(analysis)
-    probed = probes.probe_section(places, called)
+    probe_section = probes.probe_section(runs, run_names)
     return {
         "generator": GENERATOR,
         "answers": _answers(analysis, studies),
         "tables": results.runs(analysis),
         "charts": charts,
-        "chart_notes": _not_drawn(others),
+        "chart_notes": _chart_notes(others),
         "comparisons": comparisons,
         "comparison_notes": comparison_notes,
-        "probes": probed.tables,
-        "probe_notes": probed.notes,
+        "probes": probe_section.tables,
+        "probe_notes": probe_section.notes,
         "users": users,
         "user_tables": user_tables,
         "cards": [
-            *cards.measurement_cards(places, called),
-            *cards.provenance_cards(places, called),
+            *cards.measurement_cards(runs, run_names),
+            *cards.provenance_cards(runs, run_names),
         ],
-        "level_tables": cards.level_tables(of_levels),
-        "level_cards": cards.level_details(of_levels),
+        "level_tables": cards.level_tables(level_cards),
+        "level_cards": cards.level_details(level_cards),
         "differences": settings.differing_settings(analysis),
         "shared": settings.shared_settings(analysis),
         "left_out": results.omission_notes(analysis),
@@ -139,17 +139,17 @@ def _values(
 
 def _answers(analysis: Analysis, studies: Sequence[ReportedStudy]) -> list[AnswerSection]:
     answers = [answer.of_study(study) for study in studies]
-    of_runs = answer.of_analysis(analysis)
-    if of_runs is not None:
-        answers.append(of_runs)
+    runs_answer = answer.of_analysis(analysis)
+    if runs_answer is not None:
+        answers.append(runs_answer)
     return answers
 
 
-def _not_drawn(others: Sequence[str]) -> list[str]:
+def _chart_notes(others: Sequence[str]) -> list[str]:
     if not others:
         return []
-    where = "drawn by `harness fit-entropy-law`, not here"
-    return [f"figures of installed packages, {where}: {', '.join(others)}"]
+    reason = "drawn by `harness fit-entropy-law`, not here"
+    return [f"figures of installed packages, {reason}: {', '.join(others)}"]
 
 
 SECTIONS = (
@@ -167,8 +167,8 @@ SECTIONS = (
 """Anchor, name, and the value that must not be empty for the section to appear."""
 
 
-def _sections(shown: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(anchor, name) for anchor, name, needs in SECTIONS if shown[needs]]
+def _sections(values: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(anchor, name) for anchor, name, key in SECTIONS if values[key]]
 
 
 FACETS = (
@@ -180,12 +180,16 @@ FACETS = (
 def _talks(selection: Selection) -> dict[str, Any]:
     facets = []
     for name, label in FACETS:
-        options = dict.fromkeys(value for one in selection.shown for value in _facet(one, name))
+        options = dict.fromkeys(
+            value
+            for conversation_view in selection.shown
+            for value in _facet(conversation_view, name)
+        )
         if len(options) > 1:
             facets.append((name, label, list(options)))
     return {"talks": selection.rendered, "talk_notes": selection.notes, "facets": facets}
 
 
-def _facet(one: ConversationView, name: str) -> tuple[str, ...]:
-    values = one.moments if name == "moment" else (getattr(one, name),)
+def _facet(conversation_view: ConversationView, name: str) -> tuple[str, ...]:
+    values = conversation_view.moments if name == "moment" else (getattr(conversation_view, name),)
     return tuple(value for value in values if value)

@@ -105,7 +105,7 @@ class ChartPanel:
             "x": [self.x.label, _short(self.x.low), _short(self.x.high)],
             "y": [self.y.label, _short(self.y.low), _short(self.y.high)],
             "box": box,
-            "series": [_series(one) for one in self.hovered],
+            "series": [_series(points) for points in self.hovered],
         }
 
     @property
@@ -153,8 +153,8 @@ class _Scale:
         return self.left + width * (value - self.x.low) / (self.x.high - self.x.low)
 
     def up(self, value: float) -> float:
-        room = self.height - TOP - BOTTOM
-        return TOP + room * (1 - (value - self.y.low) / (self.y.high - self.y.low))
+        height = self.height - TOP - BOTTOM
+        return TOP + height * (1 - (value - self.y.low) / (self.y.high - self.y.low))
 
 
 @dataclass
@@ -180,25 +180,25 @@ class Plot:
         self, css: str, x: Sequence[float], y: Sequence[float], *, stepped: bool = False
     ) -> None:
         """Draw a line through points; with `stepped`, it stays level until the next point."""
-        places = self._places(x, y)
-        parts = [f"{'L' if at else 'M'}{_px(a)} {_px(b)}" for at, (a, b) in enumerate(places)]
+        points = self._positions(x, y)
+        parts = [f"{'L' if index else 'M'}{_px(a)} {_px(b)}" for index, (a, b) in enumerate(points)]
         if stepped:
-            parts = parts[:1] + [f"H{_px(a)}V{_px(b)}" for a, b in places[1:]]
+            parts = parts[:1] + [f"H{_px(a)}V{_px(b)}" for a, b in points[1:]]
         self._put(f"line {css}", "".join(parts))
 
     def band(
         self, css: str, x: Sequence[float], low: Sequence[float], high: Sequence[float]
     ) -> None:
         """Fill the area between two lines, clipped to the panel's height."""
-        within = (float(np.clip(v, self.y.low, self.y.high)) for v in (*low, *reversed(high)))
-        places = self._places([*x, *reversed(x)], list(within))
-        parts = [f"{'L' if at else 'M'}{_px(a)} {_px(b)}" for at, (a, b) in enumerate(places)]
+        clipped = (float(np.clip(v, self.y.low, self.y.high)) for v in (*low, *reversed(high)))
+        points = self._positions([*x, *reversed(x)], list(clipped))
+        parts = [f"{'L' if index else 'M'}{_px(a)} {_px(b)}" for index, (a, b) in enumerate(points)]
         self._put(f"band {css}", "".join(parts) + "z" if parts else "")
 
     def dots(self, css: str, x: Sequence[float], y: Sequence[float], shape: str) -> None:
         """Draw a symbol at each point."""
         self._put(
-            f"dot {css}", "".join(f"M{_px(a)} {_px(b)}{shape}" for a, b in self._places(x, y))
+            f"dot {css}", "".join(f"M{_px(a)} {_px(b)}{shape}" for a, b in self._positions(x, y))
         )
 
     def across(self, css: str, y: float) -> None:
@@ -227,7 +227,7 @@ class Plot:
     def _scale(self) -> _Scale:
         return _Scale(self.x, self.y, self.left, self.height)
 
-    def _places(self, x: Iterable[float], y: Iterable[float]) -> list[tuple[float, float]]:
+    def _positions(self, x: Iterable[float], y: Iterable[float]) -> list[tuple[float, float]]:
         scale = self._scale
         return [
             (scale.across(a), scale.up(b))
@@ -249,17 +249,17 @@ def marker(slot: int) -> str:
     return MARKERS[slot % len(MARKERS)]
 
 
-def _series(one: HoverPoints) -> dict[str, Any]:
+def _series(points: HoverPoints) -> dict[str, Any]:
     values: dict[str, Any] = {
-        "name": one.name,
-        "slot": one.slot,
-        "x": [_short(v) for v in one.x],
-        "y": [_short(v) for v in one.y],
+        "name": points.name,
+        "slot": points.slot,
+        "x": [_short(v) for v in points.x],
+        "y": [_short(v) for v in points.y],
     }
-    if one.steps is not None:
-        values["step"] = [_short(v) for v in one.steps]
-    if one.words is not None:
-        values["words"] = list(one.words)
+    if points.steps is not None:
+        values["step"] = [_short(v) for v in points.steps]
+    if points.words is not None:
+        values["words"] = list(points.words)
     return values
 
 

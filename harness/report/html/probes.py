@@ -38,17 +38,17 @@ class ProbeSection:
     notes: Sequence[str]
 
 
-def probe_section(places: Sequence[LocatedRun], called: Mapping[str, str]) -> ProbeSection:
-    """Return the answers of all probes, run by run. `called`: path of a run -> name."""
+def probe_section(runs: Sequence[LocatedRun], run_names: Mapping[str, str]) -> ProbeSection:
+    """Return the answers of all probes, run by run. `run_names`: path of a run -> name."""
     tables: list[HtmlTable] = []
     damaged = left_out = 0
-    for place, path in _files(places):
+    for run, path in _files(runs):
         if len(tables) == MOST_TABLES:
             left_out += 1
             continue
         try:
             value = json.loads(plain_file.text(path, LARGEST_BYTES))
-            tables.append(_table(called.get(place.run, place.run), value))
+            tables.append(_table(run_names.get(run.run, run.run), value))
         except DAMAGED:
             damaged += 1
     notes = [f"{wording.plural(left_out, 'more answer')} of probes: not shown"] if left_out else []
@@ -57,22 +57,22 @@ def probe_section(places: Sequence[LocatedRun], called: Mapping[str, str]) -> Pr
     return ProbeSection(tables, notes)
 
 
-def _files(places: Sequence[LocatedRun]) -> Iterator[tuple[LocatedRun, Path]]:
-    for place in places:
-        folder = None if place.folder is None else place.folder / FOLDER
+def _files(runs: Sequence[LocatedRun]) -> Iterator[tuple[LocatedRun, Path]]:
+    for run in runs:
+        folder = None if run.folder is None else run.folder / FOLDER
         if folder is None or folder.is_symlink() or not folder.is_dir():
             continue
         for path in sorted(folder.glob(f"*/{FILE}")):
             if not path.is_symlink() and not path.parent.is_symlink():
-                yield place, path
+                yield run, path
 
 
 def _table(run: str, value: Mapping[str, Any]) -> HtmlTable:
     """Return the last step of one answer. Raises one of DAMAGED for a file that no probe wrote."""
     step = value["steps"][-1]
-    before = {_place(one): one for one in value["reference"]}
-    last = [one for one in value["readings"] if one["step"] == step]
-    rows = list(_rows(last, before))[:MOST_ROWS]
+    reference_by_key = {_reading_key(reading): reading for reading in value["reference"]}
+    readings = [reading for reading in value["readings"] if reading["step"] == step]
+    rows = list(_rows(readings, reference_by_key))[:MOST_ROWS]
     against = "its start" if value["against"] == "start" else Path(value["against"]).name
     caption = f"{run}: {value['asks']} Step {int(step)}, compared with {against}"
     reasons = [f"not measured: {reason}" for reason in value.get("not_measured", ())]
@@ -81,39 +81,39 @@ def _table(run: str, value: Mapping[str, Any]) -> HtmlTable:
 
 
 def _rows(
-    readings: Sequence[Mapping[str, Any]], before: Mapping[Any, Mapping[str, Any]]
+    readings: Sequence[Mapping[str, Any]], reference_by_key: Mapping[Any, Mapping[str, Any]]
 ) -> Iterator[TableRow]:
     level = None
-    for one in readings:
-        if one["level"] != level:
-            level = one["level"]
+    for reading in readings:
+        if reading["level"] != level:
+            level = reading["level"]
             yield row(_text(level), *("" for _ in HEADINGS[1:]), kind=HEADING)
-        setting = f", {one['setting']}" if one["setting"] else ""
-        name = _text(f"{one['quantity']}{setting} ({one['unit']})")
-        reference = before.get(_place(one), {}).get("estimate")
-        others = [one.get(key) for key in ("people", "published")]
+        setting = f", {reading['setting']}" if reading["setting"] else ""
+        name = _text(f"{reading['quantity']}{setting} ({reading['unit']})")
+        reference = reference_by_key.get(_reading_key(reading), {}).get("estimate")
+        others = [reading.get(key) for key in ("people", "published")]
         yield row(
             name,
             _estimate(reference),
-            _estimate(one["estimate"]),
-            _estimate(one["change"]),
+            _estimate(reading["estimate"]),
+            _estimate(reading["change"]),
             ", ".join(f"{_number(other):g}" for other in others if other is not None),
         )
 
 
-def _place(reading: Mapping[str, Any]) -> tuple[str, str, str]:
+def _reading_key(reading: Mapping[str, Any]) -> tuple[str, str, str]:
     return str(reading["level"]), str(reading["quantity"]), str(reading["setting"])
 
 
-def _estimate(one: Mapping[str, Any] | None) -> str:
+def _estimate(estimate: Mapping[str, Any] | None) -> str:
     """Return a number with its interval on the next line."""
-    if one is None or one["value"] is None:
+    if estimate is None or estimate["value"] is None:
         return typeset.NOTHING
-    value = _number(one["value"])
-    if one["low"] is None or one["high"] is None:
+    value = _number(estimate["value"])
+    if estimate["low"] is None or estimate["high"] is None:
         return wording.number(value)
     number, _, interval = wording.estimate(
-        value, _number(one["low"]), _number(one["high"])
+        value, _number(estimate["low"]), _number(estimate["high"])
     ).partition(" ")
     return f"{number}\n{interval}"
 

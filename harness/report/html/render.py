@@ -32,7 +32,7 @@ IN_SCRIPT = {
 
 def page(name: str, **values: Any) -> bytes:
     """Render the template `name`. Equal values give equal bytes."""
-    style, script = _shipped("style.css"), _shipped("page.js")
+    style, script = _read_template("style.css"), _read_template("page.js")
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -42,54 +42,56 @@ def page(name: str, **values: Any) -> bytes:
             "form-action 'none'",
         )
     )
-    shown = (
+    html = (
         _environment()
         .get_template(name)
         .render(style=Markup(style), script=Markup(script), policy=policy, **values)
     )
-    return shown.encode("utf-8")
+    return html.encode("utf-8")
 
 
 def macro(template: str, name: str) -> Callable[[Any], Markup]:
     """Return a macro of a template as a function of one value."""
     module = _environment().get_template(template).module
-    made: Callable[[Any], Markup] = getattr(module, name)
-    return made
+    function: Callable[[Any], Markup] = getattr(module, name)
+    return function
 
 
 def data(value: Any) -> Markup:
     """Return `value` as JSON that is safe in a script element: no `<`, no control character."""
-    text = json.dumps(_shown(value), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(
+        _escape_all(value), allow_nan=False, ensure_ascii=False, separators=(",", ":")
+    )
     return Markup("".join(IN_SCRIPT.get(char, char) for char in text))
 
 
 def _environment() -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-        finalize=_shown,
+        finalize=_escape_all,
     )
-    made.filters["data"] = data
-    return made
+    environment.filters["data"] = data
+    return environment
 
 
-def _shown(value: Any) -> Any:
+def _escape_all(value: Any) -> Any:
     """Escape invisible characters in all strings that `value` contains, except our own markup."""
     if isinstance(value, Markup):
         return value
     if isinstance(value, str):
         return escape(value)
     if isinstance(value, dict):
-        return {escape(str(name)): _shown(one) for name, one in value.items()}
+        return {escape(str(name)): _escape_all(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_shown(one) for one in value]
+        return [_escape_all(part) for part in value]
     return value
 
 
-def _shipped(name: str) -> str:
+def _read_template(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 

@@ -21,38 +21,44 @@ def runs(analysis: Analysis) -> list[HtmlTable]:
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if not fitted:
         return []
-    called = naming.names(analysis)
-    every = summary.runs_table(analysis, fitted, called, ROOM)
-    tables = [from_rich("Runs", every, summary.FOOTNOTES)]
-    heard = listening.rows(analysis, (OWN,))
-    if heard:
-        notes = listening.notes(heard)
+    run_names = naming.names(analysis)
+    runs_table = summary.runs_table(analysis, fitted, run_names, ROOM)
+    tables = [from_rich("Runs", runs_table, summary.FOOTNOTES)]
+    listening_rows = listening.rows(analysis, (OWN,))
+    if listening_rows:
+        notes = listening.notes(listening_rows)
         tables.append(
-            from_rich("Listening and reward of the policies", listening.table(heard), notes)
+            from_rich(
+                "Listening and reward of the policies", listening.table(listening_rows), notes
+            )
         )
     levels = population.order(analysis)
     if levels:
-        heading, shown = population.heading(levels), population.table(levels)
-        tables.append(from_rich(heading, shown, population.FOOTNOTES))
+        heading, population_table = population.heading(levels), population.table(levels)
+        tables.append(from_rich(heading, population_table, population.FOOTNOTES))
     return tables
 
 
-def diagnosis(analysis: Analysis, found: Sequence[Diagnosis]) -> list[HtmlTable]:
+def diagnosis(analysis: Analysis, run_diagnoses: Sequence[Diagnosis]) -> list[HtmlTable]:
     """Return which of three mechanisms failed in each run; empty if none was measured."""
-    measured = [one for one in found if any(finding.measured for finding in one.findings)]
+    measured = [
+        run_diagnosis
+        for run_diagnosis in run_diagnoses
+        if any(finding.measured for finding in run_diagnosis.findings)
+    ]
     if not measured:
         return []
-    shown = diagnoses.table(measured, naming.names(analysis))
-    return [from_rich("What went wrong in each run", shown, diagnoses.notes(measured))]
+    table = diagnoses.table(measured, naming.names(analysis))
+    return [from_rich("What went wrong in each run", table, diagnoses.notes(measured))]
 
 
 def comparisons(analysis: Analysis) -> tuple[list[HtmlTable], list[str]]:
     """Return a table per pair of groups, and notes on the method."""
     headings = ("quantity", "difference [95%]", "p", "decision")
     tables = []
-    for pair, shown in contrasts.blocks(analysis, ROOM):
-        made = from_rich(pair, shown)
-        tables.append(HtmlTable(made.caption, headings, made.rows))
+    for pair, table in contrasts.blocks(analysis, ROOM):
+        html_table = from_rich(pair, table)
+        tables.append(HtmlTable(html_table.caption, headings, html_table.rows))
     return tables, contrasts.notes(analysis)
 
 
@@ -60,18 +66,20 @@ def users(analysis: Analysis) -> tuple[str, list[HtmlTable]]:
     """Return a sentence on whether the users are valid, and the measures behind it."""
     fitted = [run for run in analysis.runs if run.status == "ok"]
     levels, unknown = validity.validity_of_runs(fitted)
-    measured = {name: one for name, one in levels.items() if one.measured}
+    measured = {
+        name: level_validity for name, level_validity in levels.items() if level_validity.measured
+    }
     tables = [from_rich("Validity of the users", validity.table(measured))] if measured else []
     return validity.finding(levels, unknown), tables
 
 
 def omission_notes(analysis: Analysis) -> list[str]:
     """Return what the numbers above do not include, and why, then the forecasts."""
-    called = naming.names(analysis)
+    run_names = naming.names(analysis)
     return [
         *dropped_rows.unreadable_runs(analysis),
         *dropped_rows.unknown_seeds(analysis),
-        *dropped_rows.unfinished(analysis, called),
-        *dropped_rows.omitted_rows(analysis, called),
-        *alternatives.forecasts(analysis, called),
+        *dropped_rows.unfinished(analysis, run_names),
+        *dropped_rows.omitted_rows(analysis, run_names),
+        *alternatives.forecasts(analysis, run_names),
     ]

@@ -84,32 +84,32 @@ def panel(title: str, x: str, rows: Sequence[SeedRow], limits: Limits | MinimumR
     """
     count = len(rows)
     ends = _limits(rows, limits) if isinstance(limits, MinimumRange) else limits
-    ticks = [(float(-at), _two_lines(row.name)) for at, row in enumerate(rows)]
-    across = axis(x, ends)
-    made = Plot(
-        title, across, Axis("", -count + 0.4, 0.6, tuple(ticks)),
+    ticks = [(float(-index), _two_lines(row.name)) for index, row in enumerate(rows)]
+    x_axis = axis(x, ends)
+    panel_plot = Plot(
+        title, x_axis, Axis("", -count + 0.4, 0.6, tuple(ticks)),
         plot.TOP + plot.BOTTOM + ROW * max(count, 2), LABELS,
     )  # fmt: skip
-    for at, row in enumerate(rows):
+    for index, row in enumerate(rows):
         values = [value for _, value, _ in row.seeds]
-        apart = seed_rows.swarm(values, seed_rows.TOUCHING * (across.high - across.low))
-        heights = [-at + seed_rows.SPREAD - float(offset) for offset in apart]
-        for kind, shape, chosen in (
+        offsets = seed_rows.swarm(values, seed_rows.TOUCHING * (x_axis.high - x_axis.low))
+        heights = [-index + seed_rows.SPREAD - float(offset) for offset in offsets]
+        for kind, shape, is_open_symbol in (
             ("", marker(row.slot), False),
             (" hollow", row.open_shape, True),
         ):
-            alike = [n for n, (_, _, is_open) in enumerate(row.seeds) if is_open is chosen]
-            made.dots(
-                f"{css(row.slot)}{kind}", [values[n] for n in alike], [heights[n] for n in alike],
-                shape,
-            )  # fmt: skip
-        made.hover(
+            indices = [
+                n for n, (_, _, is_open) in enumerate(row.seeds) if is_open is is_open_symbol
+            ]
+            xs, ys = [values[n] for n in indices], [heights[n] for n in indices]
+            panel_plot.dots(f"{css(row.slot)}{kind}", xs, ys, shape)
+        panel_plot.hover(
             HoverPoints(
-                row.name, values, heights, row.slot, words=[told for told, _, _ in row.seeds]
+                row.name, values, heights, row.slot, words=[label for label, _, _ in row.seeds]
             )
         )
-        _mean(made, row, -at - 0.2)
-    return made.panel()
+        _mean(panel_plot, row, -index - 0.2)
+    return panel_plot.panel()
 
 
 def _two_lines(name: str) -> str:
@@ -120,28 +120,30 @@ def _two_lines(name: str) -> str:
     return "\n".join(textwrap.wrap(shorten_middle(name, 2 * LINE - 4), LINE)[:2])
 
 
-def _mean(made: Plot, row: SeedRow, at: float) -> None:
+def _mean(panel_plot: Plot, row: SeedRow, y: float) -> None:
     if row.mean is None or len(row.seeds) < seed_rows.FEWEST:
         if not row.seeds:
-            made.words("note", (made.x.low + made.x.high) / 2, at + 0.1, row.why or "no data")
+            panel_plot.words(
+                "note", (panel_plot.x.low + panel_plot.x.high) / 2, y + 0.1, row.why or "no data"
+            )
         return
-    mean, low, high = row.mean, made.x.low, made.x.high
+    mean, low, high = row.mean, panel_plot.x.low, panel_plot.x.high
     ends = [mean.low, mean.high]
     if ends[0] is not None or ends[1] is not None:
         left, right = (
             edge if end is None else end for end, edge in zip(ends, (low, high), strict=True)
         )
-        made.line("thick ink", [max(left, low), min(right, high)], [at, at])
-        for end, edge, head, beyond in (
+        panel_plot.line("thick ink", [max(left, low), min(right, high)], [y, y])
+        for end, edge, head, is_beyond in (
             (left, low, "<", left < low),
             (right, high, ">", right > high),
         ):
-            if beyond or end == edge:
-                made.dots("ink open", [edge], [at], plot.OPEN_ARROW[head])
+            if is_beyond or end == edge:
+                panel_plot.dots("ink open", [edge], [y], plot.OPEN_ARROW[head])
     middle = min(max(mean.value, low), high)
     if middle == mean.value:
-        made.dots("ink", [middle], [at], DIAMOND)
-    made.hover(HoverPoints(row.name, [middle], [at], row.slot, words=[mean.description]))
+        panel_plot.dots("ink", [middle], [y], DIAMOND)
+    panel_plot.hover(HoverPoints(row.name, [middle], [y], row.slot, words=[mean.description]))
 
 
 def _limits(rows: Sequence[SeedRow], least: MinimumRange) -> Limits:

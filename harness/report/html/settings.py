@@ -23,19 +23,19 @@ def differing_settings(analysis: Analysis) -> HtmlTable | None:
     configs = _configs(analysis)
     if len(configs) < 2:
         return None
-    called = naming.names(analysis)
+    run_names = naming.names(analysis)
     rows = []
     for key in sorted({key for config in configs.values() for key in config}):
         by_value: dict[str, list[str]] = {}
         for run, config in configs.items():
-            told = value(config[key]) if key in config else ABSENT
-            by_value.setdefault(told, []).append(called[run])
+            text = value(config[key]) if key in config else ABSENT
+            by_value.setdefault(text, []).append(run_names[run])
         if len(by_value) > 1:
             rows.append(row(key, *_values_and_runs(by_value)))
     if not rows:
         return HtmlTable("Config differences", ("key",), (row("none: all configs are equal"),))
-    without = len(analysis.runs) - len(configs)
-    notes = [f"{plural(without, 'run')} without a config.yaml"] if without else []
+    without_config = len(analysis.runs) - len(configs)
+    notes = [f"{plural(without_config, 'run')} without a config.yaml"] if without_config else []
     return HtmlTable(
         "Config differences", ("key", "values", "runs"), tuple(rows), notes, equal_lines=True
     )
@@ -44,15 +44,15 @@ def differing_settings(analysis: Analysis) -> HtmlTable | None:
 def _values_and_runs(by_value: Mapping[str, Sequence[str]]) -> tuple[str, str]:
     """Return the values of a key and the runs that have them, one line per value."""
     if len(by_value) <= MOST_VALUES:
-        return "\n".join(by_value), "\n".join(map(_named, by_value.values()))
+        return "\n".join(by_value), "\n".join(map(_list_names, by_value.values()))
     listed = ", ".join(list(by_value)[:MOST_LISTED])
     more = len(by_value) - MOST_LISTED
     counts = sorted({len(names) for names in by_value.values()})
-    each = " to ".join(dict.fromkeys((str(counts[0]), str(counts[-1]))))
-    return f"{listed}{f' and {more} more' if more > 0 else ''}", f"{each} of each"
+    runs_each = " to ".join(dict.fromkeys((str(counts[0]), str(counts[-1]))))
+    return f"{listed}{f' and {more} more' if more > 0 else ''}", f"{runs_each} of each"
 
 
-def _named(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     if len(names) <= 2:
         return ", ".join(names)
     return f"{plural(len(names), 'run')}: {names[0]}, {names[1]}, ..."
@@ -64,13 +64,13 @@ def shared_settings(analysis: Analysis) -> Card | None:
     if not configs:
         return None
     first, others = configs[0], configs[1:]
-    alike = [
-        NamedValue(key, value(one))
-        for key, one in first.items()
-        if all(key in other and other[key] == one for other in others)
+    shared = [
+        NamedValue(key, value(setting))
+        for key, setting in first.items()
+        if all(key in other and other[key] == setting for other in others)
     ]
     title = "Shared by all runs" if others else "The run's config"
-    return Card(title, alike)
+    return Card(title, shared)
 
 
 def _configs(analysis: Analysis) -> dict[str, dict[str, Any]]:

@@ -57,50 +57,52 @@ def view(
     chosen: ChosenConversation, run: str, group: str, seed: int | None, highest: float
 ) -> ConversationView:
     """Return the conversation in the words of the page."""
-    talk = chosen.conversation
-    emotion, entropy = _curves(talk, highest)
+    conversation = chosen.conversation
+    emotion, entropy = _curves(conversation, highest)
     return ConversationView(
         run=run,
         group=group,
-        step=talk.step,
-        level=talk.level or "",
+        step=conversation.step,
+        level=conversation.level or "",
         seed="" if seed is None else str(seed),
         moments=chosen.moments,
         rank=chosen.rank,
-        outcome=", ".join(_outcome(talk)),
-        intention=talk.intention or "",
-        ended=talk.ended or "",
-        user=words.describe_user(talk) or "",
-        came_for=words.came_for(talk) or "",
+        outcome=", ".join(_outcome(conversation)),
+        intention=conversation.intention or "",
+        ended=conversation.ended or "",
+        user=words.describe_user(conversation) or "",
+        came_for=words.came_for(conversation) or "",
         emotion_path=emotion,
         entropy_path=entropy,
-        turns=tuple(_utterance(turn, shared_advantage(talk)) for turn in talk.turns),
+        turns=tuple(
+            _utterance(turn, shared_advantage(conversation)) for turn in conversation.turns
+        ),
     )
 
 
-def shared_advantage(talk: SavedConversation) -> float | None:
+def shared_advantage(conversation: SavedConversation) -> float | None:
     """Return the advantage that all replies of the policy share; None if there is none."""
-    values = {turn.advantage for turn in talk.turns if turn.speaker == "policy"}
+    values = {turn.advantage for turn in conversation.turns if turn.speaker == "policy"}
     return values.pop() if len(values) == 1 else None
 
 
-def _outcome(talk: SavedConversation) -> Iterator[str]:
-    if talk.reward is not None:
-        yield f"reward {wording.number(talk.reward)}"
-    shared = shared_advantage(talk)
+def _outcome(conversation: SavedConversation) -> Iterator[str]:
+    if conversation.reward is not None:
+        yield f"reward {wording.number(conversation.reward)}"
+    shared = shared_advantage(conversation)
     if shared is not None:
         yield f"advantage {wording.number(shared)}"
-    if talk.emotions:
-        yield f"emotion {talk.emotions[0]} to {talk.emotions[-1]}"
-    if talk.ended:
-        yield words.ending(talk)
+    if conversation.emotions:
+        yield f"emotion {conversation.emotions[0]} to {conversation.emotions[-1]}"
+    if conversation.ended:
+        yield words.ending(conversation)
 
 
 def _utterance(turn: SavedTurn, shared: float | None) -> Utterance:
-    facts = _of_reply(turn, shared) if turn.is_reply else _of_user(turn)
-    who = WHO.get(turn.speaker, turn.speaker)
+    facts = _reply_facts(turn, shared) if turn.is_reply else _user_facts(turn)
+    speaker = WHO.get(turn.speaker, turn.speaker)
     kind = turn.speaker if turn.speaker in WHO else "user"
-    return Utterance(kind, f"{who} {turn.number}", _lines(turn.text), tuple(facts))
+    return Utterance(kind, f"{speaker} {turn.number}", _lines(turn.text), tuple(facts))
 
 
 def _lines(text: str) -> tuple[str, ...]:
@@ -110,7 +112,7 @@ def _lines(text: str) -> tuple[str, ...]:
     return tuple(text.split("\n")) if text else ("(nothing)",)
 
 
-def _of_reply(turn: SavedTurn, shared: float | None) -> Iterator[str]:
+def _reply_facts(turn: SavedTurn, shared: float | None) -> Iterator[str]:
     """Yield what is known of a reply, except the advantage that all replies share."""
     heard = words.heard_strategies(turn)
     if heard is not None:
@@ -123,37 +125,39 @@ def _of_reply(turn: SavedTurn, shared: float | None) -> Iterator[str]:
         yield "cut at the token limit"
 
 
-def _of_user(turn: SavedTurn) -> Iterator[str]:
+def _user_facts(turn: SavedTurn) -> Iterator[str]:
     if turn.emotion is not None:
-        left = ", then left" if turn.ended == "left" else ""
-        moved = f" ({turn.change:+d}{left})" if turn.change is not None else ""
-        yield f"emotion {turn.emotion}{moved}"
+        left_text = ", then left" if turn.ended == "left" else ""
+        change_text = f" ({turn.change:+d}{left_text})" if turn.change is not None else ""
+        yield f"emotion {turn.emotion}{change_text}"
     why = words.why_emotion_moved(turn)
     if why is not None:
         yield why
 
 
-def _curves(talk: SavedConversation, highest: float) -> tuple[str, str]:
+def _curves(conversation: SavedConversation, highest: float) -> tuple[str, str]:
     """Return paths over the turns of emotion, 0 to 100, and of H, 0 to `highest`."""
-    last = max((abs(turn.number) for turn in talk.turns), default=1) or 1
-    first = min((turn.number for turn in talk.turns), default=0)
-    felt = [
-        (t.number, t.emotion / 100) for t in talk.turns if not t.is_reply and t.emotion is not None
+    last = max((abs(turn.number) for turn in conversation.turns), default=1) or 1
+    first = min((turn.number for turn in conversation.turns), default=0)
+    emotions = [
+        (t.number, t.emotion / 100)
+        for t in conversation.turns
+        if not t.is_reply and t.emotion is not None
     ]
-    heard = [
+    entropies = [
         (t.number, t.entropy_nats / highest)
-        for t in talk.turns
+        for t in conversation.turns
         if t.speaker == "policy" and t.entropy_nats is not None
     ]
-    return _path(felt, first, last), _path(heard, first, last)
+    return _path(emotions, first, last), _path(entropies, first, last)
 
 
 def _path(points: Sequence[tuple[int, float]], first: int, last: int) -> str:
     """Return a line through points of (turn, share of the height); a dot for a single point."""
-    across = (CURVE_WIDTH - 2 * EDGE) / max(last - first, 1)
+    turn_width = (CURVE_WIDTH - 2 * EDGE) / max(last - first, 1)
     parts = []
-    for at, (turn, share) in enumerate(points):
-        x = EDGE + (turn - first) * across
+    for index, (turn, share) in enumerate(points):
+        x = EDGE + (turn - first) * turn_width
         y = CURVE_HEIGHT - EDGE - (CURVE_HEIGHT - 2 * EDGE) * min(max(share, 0.0), 1.0)
-        parts.append(f"{'L' if at else 'M'}{x:.0f} {y:.1f}")
+        parts.append(f"{'L' if index else 'M'}{x:.0f} {y:.1f}")
     return "".join(parts) + ("h0" if len(parts) == 1 else "")

@@ -49,19 +49,19 @@ def print_answer(
     `out` is the folder of the results, `picture` the figure to look at first. `typed` returns the
     overrides of a run, for the commands that are printed.
     """
-    shown = answer.rows(analysis)
-    told = (answer.heading(analysis), answer.intervals(shown))
-    print_line(console, "; ".join(filter(None, told)), "bold")
+    rows = answer.rows(analysis)
+    parts = (answer.heading(analysis), answer.intervals(rows))
+    print_line(console, "; ".join(filter(None, parts)), "bold")
     left_out = (*answer.unfinished(analysis), *answer.unread(analysis))
     for line in (*left_out, *dropped_rows.ended_by_rule(analysis)):
         print_line(console, line)
-    if shown:
-        console.print(table(shown, console.width >= ROOMY))
-    for line in answer.open_questions(analysis, shown, typed):
+    if rows:
+        console.print(table(rows, console.width >= ROOMY))
+    for line in answer.open_questions(analysis, rows, typed):
         print_line(console, line)
     if picture is not None:
         print_line(console, f"picture: {picture}")
-    elif shown:
+    elif rows:
         print_line(console, f"results: {out}")
 
 
@@ -69,13 +69,13 @@ def print_line(console: Console, line: str, style: str = "") -> None:
     console.print(text(line, style), soft_wrap=True)
 
 
-def table(shown: Sequence[AnswerRow], roomy: bool) -> Table:
+def table(rows: Sequence[AnswerRow], roomy: bool) -> Table:
     """Return a table with a row per group. If not `roomy`, each number of a cell has a line."""
-    found = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-    between = " " if roomy else "\n"
+    answer_table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    separator = " " if roomy else "\n"
     for heading, numbers in HEADINGS:
-        found.add_column(text_of((heading, between.join(numbers)), "\n"), overflow="fold")
-    for row, name in zip(shown, _names(shown[:MOST_ROWS]), strict=False):
+        answer_table.add_column(text_of((heading, separator.join(numbers)), "\n"), overflow="fold")
+    for row, name in zip(rows, _names(rows[:MOST_ROWS]), strict=False):
         cells = (
             [name, f"x{row.seeds}"],
             [_gain(row), _number(row.end)],
@@ -84,24 +84,24 @@ def table(shown: Sequence[AnswerRow], roomy: bool) -> Table:
             _collapse(row.onsets),
             _law(row),
         )
-        found.add_row(*(text_of(cell, between) for cell in cells))
-    if len(shown) > MOST_ROWS:
-        found.add_row(text(f"{len(shown) - MOST_ROWS} more in law.csv"))
-    return found
+        answer_table.add_row(*(text_of(cell, separator) for cell in cells))
+    if len(rows) > MOST_ROWS:
+        answer_table.add_row(text(f"{len(rows) - MOST_ROWS} more in law.csv"))
+    return answer_table
 
 
-def _names(shown: Sequence[AnswerRow]) -> list[str]:
+def _names(rows: Sequence[AnswerRow]) -> list[str]:
     """Return the groups' names, shortened unless two would become equal."""
-    short = [shorten_middle(row.name, LONGEST_NAME) for row in shown]
+    short = [shorten_middle(row.name, LONGEST_NAME) for row in rows]
     return [
-        row.name if short.count(name) > 1 else name for row, name in zip(shown, short, strict=True)
+        row.name if short.count(name) > 1 else name for row, name in zip(rows, short, strict=True)
     ]
 
 
-def text_of(parts: Sequence[str], between: str) -> Text:
+def text_of(parts: Sequence[str], separator: str) -> Text:
     """Join the parts that are not empty, each shown literally."""
     lines = "\n".join(part for part in parts if part).split("\n")
-    return Text(between).join(text(line) for line in lines)
+    return Text(separator).join(text(line) for line in lines)
 
 
 def _gain(row: AnswerRow) -> str:
@@ -128,8 +128,8 @@ def _half(value: SeedMean) -> str:
 def _references(anchors: AnchorRewards | None) -> list[str]:
     if anchors is None:
         return ["-"]
-    known = (anchors.deaf, anchors.random, anchors.attentive)
-    return [_short(one.value) if one is not None else "-" for one in known]
+    rewards = (anchors.deaf, anchors.random, anchors.attentive)
+    return [_short(reward.value) if reward is not None else "-" for reward in rewards]
 
 
 def _noise(noise: SeedMean | None) -> str:
@@ -138,20 +138,22 @@ def _noise(noise: SeedMean | None) -> str:
 
 def _collapse(onsets: Sequence[Onset | None]) -> list[str]:
     """Return `103 [58, 168]` for one run; for several, the first and last onset and a count."""
-    found = sorted((one for one in onsets if one is not None and one.is_collapse), key=_step)
+    collapses = sorted(
+        (onset for onset in onsets if onset is not None and onset.is_collapse), key=_step
+    )
     if not onsets:
         return ["too short"]
     if len(onsets) == 1:
-        first = found[0] if found else None
+        first = collapses[0] if collapses else None
         return (
             [f"{first.step:.0f}", wording.step_interval(first.low, first.high)]
             if first
             else ["none"]
         )
-    if not found:
+    if not collapses:
         return ["none"]
-    ends = dict.fromkeys((f"{found[0].step:.0f}", f"{found[-1].step:.0f}"))
-    return ["-".join(ends), f"{len(found)}/{len(onsets)}"]
+    ends = dict.fromkeys((f"{collapses[0].step:.0f}", f"{collapses[-1].step:.0f}"))
+    return ["-".join(ends), f"{len(collapses)}/{len(onsets)}"]
 
 
 def _step(onset: Onset) -> float:
@@ -165,5 +167,5 @@ def _law(row: AnswerRow) -> list[str]:
     """
     follow = sum(verdict in FOLLOW for verdict in row.verdicts)
     others = sum(verdict not in (*FOLLOW, "undetermined") for verdict in row.verdicts)
-    told = [f"{follow}/{len(row.verdicts)}", *([f"{others} not"] if others else [])]
-    return [SAME_BATCH, *told] if row.same_batch else told
+    counts = [f"{follow}/{len(row.verdicts)}", *([f"{others} not"] if others else [])]
+    return [SAME_BATCH, *counts] if row.same_batch else counts

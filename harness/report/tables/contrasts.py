@@ -27,12 +27,12 @@ LARGEST_SHARE = 1.0
 """The largest possible difference of two onsets, as a share of the run."""
 
 
-def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
-    """Return each pair of groups as a heading and a table. `room`: width in characters."""
+def blocks(analysis: Analysis, width: int) -> list[tuple[str, Table]]:
+    """Return each pair of groups as a heading and a table. `width`: in characters."""
     by_pair: dict[str, Table] = {}
-    for group, contrast in _shown(_all(analysis)):
+    for group, contrast in _shown_contrasts(_all_contrasts(analysis)):
         pair = pair_heading(group.key, contrast.baseline)
-        by_pair.setdefault(pair, _grid(room)).add_row(
+        by_pair.setdefault(pair, _grid(width)).add_row(
             text(QUANTITY.get(contrast.quantity, contrast.quantity)),
             *map(text, numbers(contrast)),
             text(decision(contrast)),
@@ -40,47 +40,49 @@ def blocks(analysis: Analysis, room: int) -> list[tuple[str, Table]]:
     return list(by_pair.items())
 
 
-def _grid(room: int) -> Table:
+def _grid(width: int) -> Table:
     grid = Table.grid(padding=(0, 1, 0, 0))
-    for width in WIDTHS:
-        grid.add_column(overflow="fold", width=width)
-    grid.add_column(overflow="fold", width=room - sum(WIDTHS) - len(WIDTHS))
+    for column_width in WIDTHS:
+        grid.add_column(overflow="fold", width=column_width)
+    grid.add_column(overflow="fold", width=width - sum(WIDTHS) - len(WIDTHS))
     return grid
 
 
-def _all(analysis: Analysis) -> list[tuple[GroupResult, Contrast]]:
+def _all_contrasts(analysis: Analysis) -> list[tuple[GroupResult, Contrast]]:
     return [(group, c) for group in analysis.groups for c in group.contrasts]
 
 
 def notes(analysis: Analysis) -> list[str]:
     """Return the notes below the table: the method, and what is omitted."""
-    every, lines = _all(analysis), []
-    method = _method([c for _, c in every])
+    all_contrasts, lines = _all_contrasts(analysis), []
+    method = _method([c for _, c in all_contrasts])
     if method:
         lines.append(method)
-    hidden = len(every) - len(_shown(every))
+    hidden = len(all_contrasts) - len(_shown_contrasts(all_contrasts))
     if hidden:
         lines.append(f"{plural(hidden, 'more contrast')} in contrasts.csv")
-    if any(c.net_of_null for _, c in every):
+    if any(c.net_of_null for _, c in all_contrasts):
         lines.append(NET_OF_NULL)
-    nulls = _of_null_controls(analysis)
+    nulls = _count_null_pairs(analysis)
     if nulls:
         lines.append(f"{plural(nulls, 'comparison')} between two null controls omitted")
-    apart = _pairs(len(analysis.groups)) - nulls - _compared(analysis.groups)
-    if apart:
+    not_compared = _count_pairs(len(analysis.groups)) - nulls - _count_compared(analysis.groups)
+    if not_compared:
         lines.append(
-            f"{plural(apart, 'pair')} of groups not compared: they differ in several axes, so a "
-            "difference could not be attributed to one of them"
+            f"{plural(not_compared, 'pair')} of groups not compared: they differ in several axes, "
+            "so a difference could not be attributed to one of them"
         )
     return lines
 
 
 def pair_heading(key: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Return `difficulty: hard minus easy`, followed by the shared values in brackets."""
-    unlike = [axis for axis in key if key.get(axis) != other.get(axis)]
-    difference = "; ".join(f"{axis}: {key.get(axis)} minus {other.get(axis)}" for axis in unlike)
-    shared = ", ".join(f"{axis}={value}" for axis, value in key.items() if axis not in unlike)
-    return f"{difference} ({shared})" if shared else difference
+    differing = [axis for axis in key if key.get(axis) != other.get(axis)]
+    difference = "; ".join(f"{axis}: {key.get(axis)} minus {other.get(axis)}" for axis in differing)
+    shared_text = ", ".join(
+        f"{axis}={value}" for axis, value in key.items() if axis not in differing
+    )
+    return f"{difference} ({shared_text})" if shared_text else difference
 
 
 def decision(contrast: Contrast) -> str:
@@ -92,11 +94,11 @@ def decision(contrast: Contrast) -> str:
         words += f": {_detectable(contrast.quantity, contrast.minimum_detectable)}"
     elif why:
         words += f": {why}"
-    more = (
+    remarks = (
         *(_seeds(contrast), _net_of_null(contrast), _failures(contrast), _inactive(contrast)),
         _invalid_users(contrast),
     )
-    return "; ".join(part for part in (words, *more) if part)
+    return "; ".join(part for part in (words, *remarks) if part)
 
 
 def _net_of_null(contrast: Contrast) -> str:
@@ -119,8 +121,8 @@ def _failures(contrast: Contrast) -> str:
     rates = contrast.unlike_failures
     if not rates:
         return ""
-    one, other = (f"{100 * rate:.1f}%" for rate in rates)
-    return f"caution: {one} of conversations failed, against {other}"
+    own_rate, other_rate = (f"{100 * rate:.1f}%" for rate in rates)
+    return f"caution: {own_rate} of conversations failed, against {other_rate}"
 
 
 def _inactive(contrast: Contrast) -> str:
@@ -163,32 +165,34 @@ def _method(contrasts: Sequence[Contrast]) -> str:
     primary = next((QUANTITY.get(c.quantity, c.quantity) for c in contrasts if c.primary), None)
     first = f", {primary} first" if primary else ""
     columns = sorted({c.on for c in contrasts if c.on})
-    on = f"rewards on {' and '.join(columns)}" if columns else ""
-    how = (
+    columns_text = f"rewards on {' and '.join(columns)}" if columns else ""
+    method_text = (
         "differences between means over seeds with 95% intervals; p corrected by Holm within each "
         f"quantity{first} ({plural(tested, 'test')} in all); onset as a share of the run (1 if "
         "there is none); fall of H on visited states"
     )
-    return "; ".join(part for part in (how if tested else "", on) if part)
+    return "; ".join(part for part in (method_text if tested else "", columns_text) if part)
 
 
-def _shown(every: Sequence[tuple[GroupResult, Contrast]]) -> list[tuple[GroupResult, Contrast]]:
-    if len(every) <= MOST_ROWS:
-        return list(every)
-    decided = [pair for pair in every if pair[1].decision in ("differs", "equivalent")]
+def _shown_contrasts(
+    contrasts: Sequence[tuple[GroupResult, Contrast]],
+) -> list[tuple[GroupResult, Contrast]]:
+    if len(contrasts) <= MOST_ROWS:
+        return list(contrasts)
+    decided = [pair for pair in contrasts if pair[1].decision in ("differs", "equivalent")]
     return decided[:MOST_ROWS]
 
 
-def _compared(groups: Sequence[GroupResult]) -> int:
+def _count_compared(groups: Sequence[GroupResult]) -> int:
     """Return the number of pairs of groups that were compared."""
     return sum(len({str(dict(c.baseline)) for c in g.contrasts}) for g in groups)
 
 
-def _of_null_controls(analysis: Analysis) -> int:
+def _count_null_pairs(analysis: Analysis) -> int:
     """Return the number of pairs of groups that are both null controls."""
     nulls = {run.run for run in analysis.runs if FolderIdentity(run.config).null_control}
-    return _pairs(sum(group.all_runs[0] in nulls for group in analysis.groups))
+    return _count_pairs(sum(group.all_runs[0] in nulls for group in analysis.groups))
 
 
-def _pairs(groups: int) -> int:
+def _count_pairs(groups: int) -> int:
     return groups * (groups - 1) // 2

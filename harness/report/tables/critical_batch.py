@@ -28,17 +28,17 @@ def print_batches(arms: Sequence[Arm], console: Console) -> None:
     if not any(arm.critical_batch for arm in arms):
         return
     console.print(_table(arms))
-    for line in _without_batch(arms):
+    for line in _batch_notes(arms):
         console.print(text(f"  {line}", "dim"), soft_wrap=True)
     console.print(text(BATCH_METHOD, "dim"), soft_wrap=True)
 
 
 def without_ledger(arms: Sequence[Arm]) -> Iterator[str]:
     """Yield how many runs have no entropy ledger, if any."""
-    without = sum(a.seeds - (a.critical_batch.runs if a.critical_batch else 0) for a in arms)
-    if without:
+    count = sum(a.seeds - (a.critical_batch.runs if a.critical_batch else 0) for a in arms)
+    if count:
         yield (
-            f"no critical batch for {plural(without, 'run')}, since ledger/* has no value with an "
+            f"no critical batch for {plural(count, 'run')}, since ledger/* has no value with an "
             "error. It is recorded with policy=tabular and eval.ledger=true, or with a language "
             "model and eval.ledger_draws=2 or more, if a step has three groups or more; never with "
             "algorithm=reptile, or with expert_iteration and fit_from=start"
@@ -50,22 +50,28 @@ def _table(arms: Sequence[Arm]) -> Table:
         "entropy ledger", "runs", "conversations", "noise's share [95%]", "critical batch"
     )
     for arm in arms[:MOST_ARMS]:
-        if (needs := arm.critical_batch) is not None:
-            share = "-" if needs.noise_share is None else percent(needs.noise_share)
-            cells = (arm.name, str(needs.runs), str(needs.conversations), share, _batch(needs))
+        if (critical := arm.critical_batch) is not None:
+            share = "-" if critical.noise_share is None else percent(critical.noise_share)
+            cells = (
+                arm.name,
+                str(critical.runs),
+                str(critical.conversations),
+                share,
+                _batch(critical),
+            )
             table.add_row(*map(text, cells))
     return table
 
 
-def _batch(needs: CriticalBatch) -> str:
-    """Return `192 [150, 260]` in conversations, or a word that `_without_batch` explains."""
-    if needs.batch is None:
+def _batch(critical: CriticalBatch) -> str:
+    """Return `192 [150, 260]` in conversations, or a word that `_batch_notes` explains."""
+    if critical.batch is None:
         return "none"
-    value, low, high = needs.batch.value, needs.batch.low, needs.batch.high
+    value, low, high = critical.batch.value, critical.batch.low, critical.batch.high
     return f"{value:.0f} [{low:.0f}, {high:.0f}]" if high > 0 else "any"
 
 
-def _without_batch(arms: Sequence[Arm]) -> Iterator[str]:
+def _batch_notes(arms: Sequence[Arm]) -> Iterator[str]:
     words = [_batch(arm.critical_batch) for arm in arms if arm.critical_batch]
     if "none" in words:
         yield UNSURE

@@ -85,7 +85,7 @@ def law_csv(analysis: Analysis) -> str:
 
 
 def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
-    identified, net, whole = run.identified, run.net_of_null, run.whole_run
+    identified, net, whole_run = run.identified, run.net_of_null, run.whole_run
     return {
         **{name: getattr(run, name) for name in LAW_PLAIN},
         "level": naming.level_of(analysis, run) if run.run in analysis.series else run.level,
@@ -100,8 +100,8 @@ def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
         **_interval("ceiling", run.ceiling),
         "ceiling_identified": identified.ceiling if identified else None,
         **_over_forms(run.ceiling_over_forms),
-        **_interval("whole_run_a", whole.a if whole else None),
-        **_interval("whole_run_ceiling", whole.ceiling if whole else None),
+        **_interval("whole_run_a", whole_run.a if whole_run else None),
+        **_interval("whole_run_ceiling", whole_run.ceiling if whole_run else None),
         **{f"ols_{name}": getattr(run.ols, name, None) for name in ("a", "b", "r2")},
         **_onset("onset", run.onset),
         **_onset("onset_probe", run.onset_probe),
@@ -116,14 +116,14 @@ def _law_row(analysis: Analysis, run: RunResult) -> dict[str, Any]:
     }
 
 
-def _over_forms(found: CeilingOverForms | None) -> dict[str, float | bool | None]:
-    if found is None:
+def _over_forms(ceiling: CeilingOverForms | None) -> dict[str, float | bool | None]:
+    if ceiling is None:
         return {}
-    interval = Interval(found.value, found.low, found.high)
+    interval = Interval(ceiling.value, ceiling.low, ceiling.high)
     return {
         **_interval("ceiling_over_forms", interval),
-        "ceiling_beyond_nats": found.beyond_nats,
-        "ceiling_at_bound": found.at_bound,
+        "ceiling_beyond_nats": ceiling.beyond_nats,
+        "ceiling_at_bound": ceiling.at_bound,
     }
 
 
@@ -149,8 +149,8 @@ def listening_csv(analysis: Analysis) -> str | None:
 def _onset(name: str, onset: Onset | None) -> dict[str, Any]:
     if onset is None:
         return {name: None}
-    where = Interval(onset.step, onset.low, onset.high)
-    return {f"{name}_kind": onset.kind, **_interval(name, where)}
+    interval = Interval(onset.step, onset.low, onset.high)
+    return {f"{name}_kind": onset.kind, **_interval(name, interval)}
 
 
 def _interval(name: str, interval: Interval | BoundedEstimate | None) -> dict[str, float | None]:

@@ -39,63 +39,68 @@ UNASKED = "`harness probe reliability RUN` measures reliability, for language mo
 
 
 def print_diagnosis(
-    found: Sequence[Diagnosis], left_out: Sequence[SkippedPath], console: Console
+    diagnoses: Sequence[Diagnosis], left_out: Sequence[SkippedPath], console: Console
 ) -> None:
     """Print a line per run, the meaning of its flags, and why others are left out."""
-    console.print(table(found, naming.short_names([one.run for one in found])))
-    if len(found) == 1:
-        console.print(_signs(found[0]))
-    for line in notes(found):
+    console.print(table(diagnoses, naming.short_names([diagnosis.run for diagnosis in diagnoses])))
+    if len(diagnoses) == 1:
+        console.print(_signs(diagnoses[0]))
+    for line in notes(diagnoses):
         console.print(text(line, "dim"), soft_wrap=True)
     paths: dict[str, list[str]] = {}
     for skipped in left_out:
         paths.setdefault(skipped.reason, []).append(str(skipped.path))
-    for reason, named in paths.items():
-        line = f"{_few(named)} left out: {reason}"
+    for reason, skipped_paths in paths.items():
+        line = f"{_list_paths(skipped_paths)} left out: {reason}"
         console.print(text(line, "dim"), soft_wrap=True)
 
 
-def _few(paths: Sequence[str]) -> str:
+def _list_paths(paths: Sequence[str]) -> str:
     """Return the paths if they are few, else their number."""
     return ", ".join(paths) if len(paths) <= FEW else wording.plural(len(paths), "path")
 
 
-def table(found: Sequence[Diagnosis], called: Mapping[str, str]) -> Table:
-    """Return a table with a row per run. `called`: run -> name."""
+def table(diagnoses: Sequence[Diagnosis], run_names: Mapping[str, str]) -> Table:
+    """Return a table with a row per run. `run_names`: run -> name."""
     rows = folding_table("run", *MECHANISMS)
-    for one in found:
-        findings = (cell(finding, one.regime) for finding in one.findings)
-        rows.add_row(text(called[one.run]), *findings)
+    for diagnosis in diagnoses:
+        findings = (cell(finding, diagnosis.regime) for finding in diagnosis.findings)
+        rows.add_row(text(run_names[diagnosis.run]), *findings)
     return rows
 
 
-def notes(found: Sequence[Diagnosis]) -> list[str]:
+def notes(diagnoses: Sequence[Diagnosis]) -> list[str]:
     """Return the meaning of the flags raised, what was not measured and why, and omitted rows."""
-    raised = {flag for one in found for flag in one.flags}
+    raised = {flag for diagnosis in diagnoses for flag in diagnosis.flags}
     lines = [
         f"{wording.without_underscores(flag)}: {meaning}"
         for flag, meaning in MEANS.items()
         if flag in raised
     ]
     lines += [METHOD] if raised else []
-    for mechanism, what in ((EXPLORATION, "whether advantages follow rewards"), (RELIABILITY,) * 2):
-        lines += _unknown(found, mechanism, what)
-    for one in found:
+    for mechanism, subject in (
+        (EXPLORATION, "whether advantages follow rewards"),
+        (RELIABILITY,) * 2,
+    ):
+        lines += _not_measured(diagnoses, mechanism, subject)
+    for diagnosis in diagnoses:
         rows = ", ".join(
-            f"{n} {wording.without_underscores(reason)}" for reason, n in one.dropped.items()
+            f"{n} {wording.without_underscores(reason)}" for reason, n in diagnosis.dropped.items()
         )
-        lines += [f"rows left out of {one.run}: {rows}"] if rows else []
-    facts = [f for one in found for f in one.findings if f.mechanism == RELIABILITY]
-    asked = any(finding.measured for finding in facts)
-    unasked = any(not finding.measured and finding.why is None for finding in facts)
-    return [*lines, UNASKED] if unasked and not asked else lines
+        lines += [f"rows left out of {diagnosis.run}: {rows}"] if rows else []
+    facts = [f for diagnosis in diagnoses for f in diagnosis.findings if f.mechanism == RELIABILITY]
+    is_measured = any(finding.measured for finding in facts)
+    is_unmeasured = any(not finding.measured and finding.why is None for finding in facts)
+    return [*lines, UNASKED] if is_unmeasured and not is_measured else lines
 
 
-def _unknown(found: Sequence[Diagnosis], mechanism: str, what: str) -> Iterator[str]:
+def _not_measured(diagnoses: Sequence[Diagnosis], mechanism: str, subject: str) -> Iterator[str]:
     """Yield why something was not measured, one line per reason."""
-    findings = [f for one in found for f in one.findings if f.mechanism == mechanism]
+    findings = [
+        f for diagnosis in diagnoses for f in diagnosis.findings if f.mechanism == mechanism
+    ]
     for why, count in Counter(f.why for f in findings if f.why is not None).items():
-        yield f"{what} is not measured in {wording.plural(count, 'run')}: {why}"
+        yield f"{subject} is not measured in {wording.plural(count, 'run')}: {why}"
 
 
 def cell(finding: MechanismFinding, regime: str | None) -> Text:
@@ -112,15 +117,17 @@ def cell(finding: MechanismFinding, regime: str | None) -> Text:
     return text(", ".join(parts))
 
 
-def _signs(one: Diagnosis) -> Table:
+def _signs(diagnosis: Diagnosis) -> Table:
     table = folding_table("sign", "of", "value [95%]")
-    for finding in one.findings:
+    for finding in diagnosis.findings:
         for sign in finding.signs:
-            table.add_row(text(_named(sign)), text(finding.mechanism), text(_number(sign.value)))
+            table.add_row(
+                text(_sign_name(sign)), text(finding.mechanism), text(_number(sign.value))
+            )
     return table
 
 
-def _named(sign: Sign) -> str:
+def _sign_name(sign: Sign) -> str:
     return f"{sign.name} ({sign.unit})"
 
 

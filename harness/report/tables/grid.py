@@ -30,28 +30,30 @@ class FoldingTable(Table):
         else:
             yield from self._stacked(widths)
 
-    def _widths_below(self, room: int) -> list[int] | None:
+    def _widths_below(self, width: int) -> list[int] | None:
         """Return the widths of the other columns if they go below the first, else None."""
         first, *widths = (max(map(_width, cells)) for cells in self._columns())
         others = sum(widths) + GAP * len(widths)
         is_few = 0 < len(widths) <= MOST_BELOW
-        if not is_few or room - others >= min(first, ENOUGH):
+        if not is_few or width - others >= min(first, ENOUGH):
             return None
         widest = widths.index(max(widths))
-        widths[widest] -= max(0, INDENT + others - GAP - room)
+        widths[widest] -= max(0, INDENT + others - GAP - width)
         return widths if widths[widest] >= min(NARROWEST, max(widths)) else None
 
     def _stacked(self, widths: Sequence[int]) -> Iterator[Text | Padding]:
         names, *others = self._columns()
         styles = ["", *(row.style or "" for row in self.rows)]
         for number, (name, *cells) in enumerate(zip(names, *others, strict=True)):
-            first, *more = name.split("\n")
-            below = (0, 0, 0, INDENT)
+            first, *more_lines = name.split("\n")
+            padding = (0, 0, 0, INDENT)
             if first:
                 yield Text.assemble(first, style=styles[number])
-            yield from (Padding(line, below, style=styles[number], expand=False) for line in more)
+            yield from (
+                Padding(line, padding, style=styles[number], expand=False) for line in more_lines
+            )
             if any(cells):
-                yield Padding(_line(cells, widths), below, style=styles[number], expand=False)
+                yield Padding(_line(cells, widths), padding, style=styles[number], expand=False)
             if not number:
                 yield Text("─" * (INDENT + sum(widths) + GAP * (len(widths) - 1)))
 

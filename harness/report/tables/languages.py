@@ -33,11 +33,11 @@ def latex(table: TypesetTable) -> str:
     is_long = sum(_height(row, table.left) for row in table.rows) > LONGEST_PAGE
     environment = "longtable" if is_long else "tabular"
     columns = "l" * table.left + "r" * (len(table.headings) - table.left)
-    needs = "booktabs and longtable" if is_long else "booktabs"
+    packages = "booktabs and longtable" if is_long else "booktabs"
     rows = [_latex_row(row, table.left) for row in table.rows]
     return "\n".join(
         [
-            f"% The numbers are those of {table.name}.csv; needs the package {needs}.",
+            f"% The numbers are those of {table.name}.csv; needs the package {packages}.",
             *(f"% {_comment(note)}" for note in table.notes),
             "{\\footnotesize\\setlength{\\tabcolsep}{3pt}%",
             f"\\begin{{{environment}}}{{@{{}}{columns}@{{}}}}",
@@ -45,7 +45,7 @@ def latex(table: TypesetTable) -> str:
             _latex_row(table.headings, len(table.headings)),
             "\\midrule",
             *(["\\endhead"] if is_long else []),
-            *_apart(rows),
+            *_space_rows(rows),
             "\\bottomrule",
             f"\\end{{{environment}}}}}",
             "",
@@ -79,8 +79,8 @@ def in_latex(text: str) -> str:
 
     Characters that are invisible or not ASCII are escaped, as \xNN.
     """
-    shown = "".join(c if c in string.printable else escape_char(c) for c in escape(text))
-    return _JOINED.sub(r"\1{}", "".join(_MEANT.get(c, c) for c in shown))
+    escaped = "".join(c if c in string.printable else escape_char(c) for c in escape(text))
+    return _JOINED.sub(r"\1{}", "".join(_MEANT.get(c, c) for c in escaped))
 
 
 _MARKED = re.compile(r"([\\`*_\[\]<>#|~$&@])")
@@ -88,8 +88,8 @@ _MARKED = re.compile(r"([\\`*_\[\]<>#|~$&@])")
 
 def in_markdown(text: str) -> str:
     """Return `text` as Markdown shows it, without markup, links, HTML or mentions."""
-    shown = _MARKED.sub(r"\\\1", escape(text))
-    return shown.replace("www.", r"www\.").replace("://", r":\//")
+    escaped = _MARKED.sub(r"\\\1", escape(text))
+    return escaped.replace("www.", r"www\.").replace("://", r":\//")
 
 
 _OF_WORDS = re.compile(r" (?=[\[(])|(?<=,) (?![^\[]*\])")
@@ -100,13 +100,13 @@ outside an interval. Words keep the comma, since a name may contain it.
 
 
 def _latex_row(cells: Sequence[str], left: int) -> str:
-    parted = _in_lines(cells, left)
-    words = [_latex_cell([*map(in_latex, lines)], "l") for lines in parted[:left]]
-    numbers = [_latex_cell([*map(_latex_number, lines)], "r") for lines in parted[left:]]
+    cell_lines = _split_cells(cells, left)
+    words = [_latex_cell([*map(in_latex, lines)], "l") for lines in cell_lines[:left]]
+    numbers = [_latex_cell([*map(_latex_number, lines)], "r") for lines in cell_lines[left:]]
     return " & ".join([*words, *numbers]) + r" \\"
 
 
-def _in_lines(cells: Sequence[str], left: int) -> list[list[str]]:
+def _split_cells(cells: Sequence[str], left: int) -> list[list[str]]:
     """Split cells into lines, since a page is too narrow for numbers next to their intervals."""
     words = [_OF_WORDS.split(cell) for cell in cells[:left]]
     return [*words, *(_OF_NUMBERS.split(cell) for cell in cells[left:])]
@@ -114,17 +114,17 @@ def _in_lines(cells: Sequence[str], left: int) -> list[list[str]]:
 
 def _height(cells: Sequence[str], left: int) -> int:
     """Return the number of lines of a row."""
-    return max(map(len, _in_lines(cells, left)))
+    return max(map(len, _split_cells(cells, left)))
 
 
 def _latex_cell(lines: Sequence[str], side: str) -> str:
     if len(lines) == 1:
         return lines[0]
-    inside = r"\\".join(lines)
-    return rf"\begin{{tabular}}[t]{{@{{}}{side}@{{}}}}{inside}\end{{tabular}}"
+    joined = r"\\".join(lines)
+    return rf"\begin{{tabular}}[t]{{@{{}}{side}@{{}}}}{joined}\end{{tabular}}"
 
 
-def _apart(rows: Sequence[str]) -> list[str]:
+def _space_rows(rows: Sequence[str]) -> list[str]:
     """Return the rows with space between them if any cell has several lines."""
     if not any("{tabular}" in row for row in rows):
         return list(rows)

@@ -39,8 +39,8 @@ def print_hearing(heard: Mapping[str, Any], console: Console) -> None:
     for name, part in heard["by_strategy"].items():
         shares = [validity.interval(part[key], SHARES) for key in ("agreement", "unheard")]
         table.add_row(text(name), str(part["n"]), *map(text, shares))
-    whole = [validity.interval(heard[key], SHARES) for key in ("agreement", "unheard")]
-    table.add_row(text("all"), str(heard["n"]), *map(text, whole))
+    total_shares = [validity.interval(heard[key], SHARES) for key in ("agreement", "unheard")]
+    table.add_row(text("all"), str(heard["n"]), *map(text, total_shares))
     console.print(table)
     for line in (
         f"Cohen's kappa without Others {validity.interval(heard['kappa'], SHARES)}",
@@ -94,7 +94,7 @@ def _rows(cards: list[Mapping[str, Any]]) -> Rows:
     for policy in cards[0]["policies"]:
         scores = [card["policies"][policy] for card in cards]
         yield f"  {policy}", [validity.interval(score["final_emotion"], POINTS) for score in scores]
-        yield f"    {HOW}", [_ends(score) for score in scores]
+        yield f"    {HOW}", [_end_shares(score) for score in scores]
     yield (
         "  all skills pooled",
         [validity.interval(card["population_final_emotion"], POINTS) for card in cards],
@@ -106,13 +106,13 @@ def _rows(cards: list[Mapping[str, Any]]) -> Rows:
         yield name.replace("_", " "), [validity.interval(card[name], SHARES) for card in cards]
 
 
-def _validity(measured: list[Mapping[str, Any] | None]) -> Rows:
+def _validity(validities: list[Mapping[str, Any] | None]) -> Rows:
     """Yield the measures of the users' validity; nothing if a card is older than these measures."""
-    parts = [part for part in measured if part is not None]
-    if len(parts) == len(measured):
+    parts = [part for part in validities if part is not None]
+    if len(parts) == len(validities):
         yield "validity", ["" for _ in parts]
         yield from ((f"  {words}", cells) for words, cells in validity.rows(parts))
 
 
-def _ends(score: Mapping[str, Any]) -> str:
-    return ", ".join(f"{score[how]['value']:.0%}" for how in ("success", "failure"))
+def _end_shares(score: Mapping[str, Any]) -> str:
+    return ", ".join(f"{score[outcome]['value']:.0%}" for outcome in ("success", "failure"))

@@ -66,7 +66,12 @@ def rows(analysis: Analysis, levels: Sequence[str] | None = None) -> list[Listen
     ):
         return []
     members = [(g, [runs[name] for name in g.runs if name in runs]) for g in analysis.groups]
-    return [row for group, of in members if of for row in _rows(group, of, levels)]
+    return [
+        row
+        for group, group_runs in members
+        if group_runs
+        for row in _rows(group, group_runs, levels)
+    ]
 
 
 def _has_numbers(end: Yardsticks) -> bool:
@@ -76,10 +81,10 @@ def _has_numbers(end: Yardsticks) -> bool:
 def _rows(
     group: GroupResult, runs: Sequence[RunResult], levels: Sequence[str] | None
 ) -> Iterator[ListeningRow]:
-    met = dict.fromkeys(level for run in runs for level in run.yardsticks or {})
-    for level in met if levels is None else [name for name in met if name in levels]:
-        met_by = [(run, (run.yardsticks or {}).get(level)) for run in runs]
-        ends = [(run, end) for run, end in met_by if end is not None]
+    met_levels = dict.fromkeys(level for run in runs for level in run.yardsticks or {})
+    for level in met_levels if levels is None else [name for name in met_levels if name in levels]:
+        run_ends = [(run, (run.yardsticks or {}).get(level)) for run in runs]
+        ends = [(run, end) for run, end in run_ends if end is not None]
         anchors = next((e.anchors for _, e in ends if e.anchors.deaf), ends[0][1].anchors)
         words = [run.policy_verdict for run, _ in ends if level == OWN and run.policy_verdict]
         yield ListeningRow(
@@ -102,30 +107,30 @@ def _trained_on(group: GroupResult, runs: Sequence[RunResult]) -> str:
 
 def _mean(name: str, ends: Sequence[tuple[RunResult, Yardsticks]]) -> SeedMean:
     measured = [(run.seed, getattr(end, name)) for run, end in ends]
-    there = [(seed, value) for seed, value in measured if value is not None]
-    pool = mean_over_seeds([value for _, value in there], len(measured) - len(there))
-    return drop_interval_of_repeats(pool, [seed for seed, _ in there])
+    present = [(seed, value) for seed, value in measured if value is not None]
+    pool = mean_over_seeds([value for _, value in present], len(measured) - len(present))
+    return drop_interval_of_repeats(pool, [seed for seed, _ in present])
 
 
-def table(shown: Sequence[ListeningRow]) -> Table:
+def table(listening_rows: Sequence[ListeningRow]) -> Table:
     """Return the table for a terminal, with at most MOST_ROWS rows."""
-    found = folding_table("trained on", *MEASURED.values(), "references", "policy")
-    for row in shown[:MOST_ROWS]:
-        found.add_row(*_cells(row))
-    if len(shown) > MOST_ROWS:
-        found.add_row(text(f"{len(shown) - MOST_ROWS} more in listening.csv"))
-    return found
+    rich_table = folding_table("trained on", *MEASURED.values(), "references", "policy")
+    for row in listening_rows[:MOST_ROWS]:
+        rich_table.add_row(*_cells(row))
+    if len(listening_rows) > MOST_ROWS:
+        rich_table.add_row(text(f"{len(listening_rows) - MOST_ROWS} more in listening.csv"))
+    return rich_table
 
 
 def _cells(row: ListeningRow) -> list[Text]:
-    where = [row.trained_on] if row.level == OWN else [row.trained_on, f"on {row.level}"]
-    cells = [stack_lines(*where)]
+    labels = [row.trained_on] if row.level == OWN else [row.trained_on, f"on {row.level}"]
+    cells = [stack_lines(*labels)]
     for name in MEASURED:
         value, _, ends = (wording.pooled(row.measured[name]) or "-").partition(" ")
         cells.append(stack_lines(value, ends, attentive(row) if name == "listening" else ""))
     anchors = [(words, row.anchors[name]) for name, words in ANCHORS.items()]
-    told = [f"{words} {wording.number(anchor.value)}" for words, anchor in anchors if anchor]
-    cells.append(stack_lines(*(told or ["-"])))
+    references = [f"{words} {wording.number(anchor.value)}" for words, anchor in anchors if anchor]
+    cells.append(stack_lines(*(references or ["-"])))
     return [*cells, stack_lines(*policies(row))]
 
 
@@ -140,10 +145,10 @@ def policies(row: ListeningRow) -> list[str]:
     return words or ["-"]
 
 
-def notes(shown: Sequence[ListeningRow]) -> list[str]:
+def notes(listening_rows: Sequence[ListeningRow]) -> list[str]:
     """Return the sentences below the table."""
-    lacking = all(row.anchors["deaf"] is None for row in shown)
-    return [*NOTES, *([NO_ANCHORS] if lacking else [])]
+    has_no_anchors = all(row.anchors["deaf"] is None for row in listening_rows)
+    return [*NOTES, *([NO_ANCHORS] if has_no_anchors else [])]
 
 
 BOUNDS = ("", "_low", "_high")
@@ -175,8 +180,8 @@ def csv_rows(analysis: Analysis) -> Iterator[dict[str, float | int | str | None]
             column = "deaf_schedule" if name == "deaf" else name
             if anchor is not None:
                 values |= _ends(column, (anchor.value, anchor.low, anchor.high))
-        told = {word: row.words.get(word, 0) for word in ("listens", "template", "deaf")}
-        yield values | (told if row.words else {})
+        verdict_counts = {word: row.words.get(word, 0) for word in ("listens", "template", "deaf")}
+        yield values | (verdict_counts if row.words else {})
 
 
 def _ends(name: str, values: tuple[float | None, ...]) -> dict[str, float | None]:

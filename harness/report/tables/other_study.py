@@ -17,50 +17,52 @@ from harness.utils.safe_text import text
 COLUMNS = ("effect", "here [95%]", "there [95%]", "sign", "here minus there [95%]")
 
 
-def print_beside(beside: StudyComparison, words: Sequence[str], console: Console) -> None:
+def print_beside(comparison: StudyComparison, words: Sequence[str], console: Console) -> None:
     """Print the other study, a row for each effect, and how many effects agree.
 
     `words` are the overrides that the arms share in this study.
     """
-    console.print(text(other_study_line(beside, words)), soft_wrap=True)
-    console.print(table(beside))
-    console.print(text(agreement(beside)), soft_wrap=True)
+    console.print(text(other_study_line(comparison, words)), soft_wrap=True)
+    console.print(table(comparison))
+    console.print(text(agreement(comparison)), soft_wrap=True)
 
 
-def table(beside: StudyComparison) -> Table:
+def table(comparison: StudyComparison) -> Table:
     """Return a row per effect: both estimates with intervals, the sign, and the difference."""
     rows = folding_table(*COLUMNS)
-    for effect in beside.effects:
-        told = wording.variance if effect.is_variance else wording.interval
-        here, there, change = (
-            "-" if of is None else told(of) for of in (effect.here, effect.other, effect.change)
+    for effect in comparison.effects:
+        words_of = wording.variance if effect.is_variance else wording.interval
+        own, other, change = (
+            "-" if estimate is None else words_of(estimate)
+            for estimate in (effect.here, effect.other, effect.change)
         )
-        rows.add_row(*map(text, (effect.name, here, there, effect.sign, change)))
+        rows.add_row(*map(text, (effect.name, own, other, effect.sign, change)))
     return rows
 
 
-def agreement(beside: StudyComparison) -> str:
+def agreement(comparison: StudyComparison) -> str:
     """Return `of 5 effects, 3 have the same sign, 1 flips and 1 is open; 2 sizes differ (...)`."""
-    signs = Counter(effect.sign for effect in beside.effects)
-    said = [
+    signs = Counter(effect.sign for effect in comparison.effects)
+    counts = [
         f"{signs[SAME]} {'has' if signs[SAME] == 1 else 'have'} the same sign",
         f"{signs[FLIPS]} {'flips' if signs[FLIPS] == 1 else 'flip'}",
         f"{signs[OPEN]} {'is' if signs[OPEN] == 1 else 'are'} open",
     ]
-    apart = sum(effect.is_different for effect in beside.effects)
-    sizes = f"{apart} {'size differs' if apart == 1 else 'sizes differ'}"
-    total = wording.plural(len(beside.effects), "effect")
-    listed = f"{said[0]}, {said[1]} and {said[2]}"
+    different = sum(effect.is_different for effect in comparison.effects)
+    sizes = f"{different} {'size differs' if different == 1 else 'sizes differ'}"
+    total = wording.plural(len(comparison.effects), "effect")
+    listed = f"{counts[0]}, {counts[1]} and {counts[2]}"
     return f"of {total}, {listed}; {sizes} (intervals not corrected for their number)"
 
 
-def other_study_line(beside: StudyComparison, words: Sequence[str]) -> str:
+def other_study_line(comparison: StudyComparison, words: Sequence[str]) -> str:
     """Return `compared with PATH (verdict: undecided); overrides only here: seed=5; ...`."""
-    other = beside.other
-    here = " ".join(word for word in words if word not in other.words)
-    there = " ".join(word for word in other.words if word not in words)
+    other = comparison.other
+    only_here = " ".join(word for word in words if word not in other.words)
+    only_there = " ".join(word for word in other.words if word not in words)
     verdict = other.verdict
     if other.older_words and verdict == CONTRADICTED:
         verdict = f"{verdict}, which then included no effect"
     compared = f"compared with {other.path} (verdict: {verdict})"
-    return f"{compared}; overrides only here: {here or 'none'}; only there: {there or 'none'}"
+    overrides = f"overrides only here: {only_here or 'none'}; only there: {only_there or 'none'}"
+    return f"{compared}; {overrides}"

@@ -41,20 +41,20 @@ FOOTNOTES = (
 
 def order(analysis: Analysis) -> list[GroupResult]:
     """Return the groups, from the lowest level up; empty if no group has two seeds."""
-    known = [group for group in analysis.groups if group.population is not None]
-    if not any(seeds(group) > 1 for group in known):
+    described = [group for group in analysis.groups if group.population is not None]
+    if not any(seeds(group) > 1 for group in described):
         return []
-    place = {id(group): at for at, group in enumerate(known)}
+    position = {id(group): index for index, group in enumerate(described)}
     return sorted(
-        known,
-        key=lambda g: (g.compared is None, g.compared.order if g.compared else place[id(g)]),
+        described,
+        key=lambda g: (g.compared is None, g.compared.order if g.compared else position[id(g)]),
     )
 
 
 def heading(groups: Sequence[GroupResult]) -> str:
     """Return the table's heading, with the reward column of the law if all groups share it."""
-    on = shared_reward(groups)
-    return "Over seeds, by level" + (f", law on {on}" if on is not None else "")
+    column = shared_reward(groups)
+    return "Over seeds, by level" + (f", law on {column}" if column is not None else "")
 
 
 def shared_reward(groups: Sequence[GroupResult]) -> str | None:
@@ -82,32 +82,32 @@ def population_of(group: GroupResult) -> Population:
 
 def table(groups: Sequence[GroupResult]) -> Table:
     """Return a table with a row per group."""
-    found = folding_table("level", *headings(groups))
+    rich_table = folding_table("level", *headings(groups))
     for group in groups[:MOST_ROWS]:
-        called = text(shorten_middle(name(group), LONGEST_NAME))
-        found.add_row(called, *(stack_lines(*lines) for lines in cells(group, groups)))
+        short_name = text(shorten_middle(name(group), LONGEST_NAME))
+        rich_table.add_row(short_name, *(stack_lines(*lines) for lines in cells(group, groups)))
     if len(groups) > MOST_ROWS:
-        found.add_row(text(f"{len(groups) - MOST_ROWS} more in levels.csv"))
-    return found
+        rich_table.add_row(text(f"{len(groups) - MOST_ROWS} more in levels.csv"))
+    return rich_table
 
 
 def headings(groups: Sequence[GroupResult]) -> list[str]:
     """Return the headings of the columns after the level."""
     last = _shared_end(groups)
-    by = "" if last is None else f" by step {last:.0f}"
-    return ["P(law)", "ceiling", "sd", f"collapse{by}", "median onset"]
+    suffix = "" if last is None else f" by step {last:.0f}"
+    return ["P(law)", "ceiling", "sd", f"collapse{suffix}", "median onset"]
 
 
 def cells(group: GroupResult, groups: Sequence[GroupResult]) -> list[list[str]]:
     """Return the lines of each cell of a group, under `headings(groups)`."""
-    told, told_once = population_of(group), _shared_end(groups) is not None
-    left_out = f"no law in {told.law.failing}" if told.law.failing else ""
+    described, has_shared_end = population_of(group), _shared_end(groups) is not None
+    left_out = f"no law in {described.law.failing}" if described.law.failing else ""
     return [
-        [*_follows(told.follows)],
-        [*_number(told.law.ceiling.mean, told.law.ceiling.why), left_out],
-        [*_number(told.law.ceiling.between, None)],
-        [*_collapse(told.onset, told_once)],
-        [*_median(told.onset)],
+        [*_follows(described.follows)],
+        [*_number(described.law.ceiling.mean, described.law.ceiling.why), left_out],
+        [*_number(described.law.ceiling.between, None)],
+        [*_collapse(described.onset, has_shared_end)],
+        [*_median(described.onset)],
     ]
 
 
@@ -132,11 +132,11 @@ def _number(number: Interval | BoundedEstimate | None, why: str | None) -> Itera
         yield from wording.estimate(number.value, number.low, number.high).split(" ", 1)
 
 
-def _collapse(onset: OnsetOverSeeds, told_once: bool) -> Iterator[str]:
-    """Yield the lines of the cell. `told_once`: the heading states the last step."""
+def _collapse(onset: OnsetOverSeeds, has_shared_end: bool) -> Iterator[str]:
+    """Yield the lines of the cell. `has_shared_end`: the heading states the last step."""
     yield from _percent(onset.before_end)
     yield f"{onset.events} of {onset.events + onset.censored}"
-    yield "" if told_once or onset.last_step is None else f"by step {onset.last_step:.0f}"
+    yield "" if has_shared_end or onset.last_step is None else f"by step {onset.last_step:.0f}"
     yield f"{onset.diverged} diverged" if onset.diverged else ""
 
 
@@ -163,26 +163,32 @@ Row = dict[str, Any]
 def csv_rows(groups: Sequence[GroupResult]) -> Iterator[Row]:
     """Yield every number over seeds, and the numbers of each seed."""
     for group in groups:
-        same = {"group": wording.group_name(group.key)}
+        common = {"group": wording.group_name(group.key)}
         for row in _rows(population_of(group)):
-            yield same | row
+            yield common | row
 
 
-def _rows(told: Population) -> Iterator[Row]:
-    follows, onset = told.follows, told.onset
+def _rows(described: Population) -> Iterator[Row]:
+    follows, onset = described.follows, described.onset
     decided = follows.followers + follows.others
     yield _row("follows", "share", follows.share, n=decided, why=follows.why)
     yield _row("follows", "share_of_decided", follows.decided, n=decided, why=follows.why)
     counts = {"followers": follows.followers, "others": follows.others}
     for kind, count in {**counts, "undetermined": follows.undetermined}.items():
         yield {"quantity": "follows", "kind": kind, "value": count}
-    for quantity, of in (("a", told.law.a), ("ceiling", told.law.ceiling)):
-        yield _row(quantity, "mean", of.mean, n=len(of.runs), why=of.why)
-        yield _row(quantity, "between_seeds_sd", of.between, n=len(of.runs), why=of.why)
-        for run in of.runs:
-            who = {"run": run.run, "seed": run.seed}
-            yield _row(quantity, "seed", run.own) | who
-            yield _row(quantity, "pooled_seed", run.pooled) | who
+    for quantity, over_seeds in (("a", described.law.a), ("ceiling", described.law.ceiling)):
+        yield _row(quantity, "mean", over_seeds.mean, n=len(over_seeds.runs), why=over_seeds.why)
+        yield _row(
+            quantity,
+            "between_seeds_sd",
+            over_seeds.between,
+            n=len(over_seeds.runs),
+            why=over_seeds.why,
+        )
+        for run in over_seeds.runs:
+            labels = {"run": run.run, "seed": run.seed}
+            yield _row(quantity, "seed", run.own) | labels
+            yield _row(quantity, "pooled_seed", run.pooled) | labels
     yield from _onset_rows(onset)
 
 
@@ -190,16 +196,16 @@ def _onset_rows(onset: OnsetOverSeeds) -> Iterator[Row]:
     n, fit = onset.events + onset.censored, onset.parametric
     for run in onset.runs:
         kind = "seed" if run.collapsed else "censored_seed"
-        who = {"run": run.run, "seed": run.seed}
-        yield {"quantity": "onset", "kind": kind, **who, "value": run.step}
+        labels = {"run": run.run, "seed": run.seed}
+        yield {"quantity": "onset", "kind": kind, **labels, "value": run.step}
     yield _row("onset", "median", fit.median, n=n, why=fit.why)
     yield {"quantity": "onset", "kind": "log_sd", "value": fit.spread, "n": n}
     end = {"step": onset.last_step}
     yield _row("collapse", "before_end", onset.before_end, n=n) | end
-    for at in onset.incidence:
+    for point in onset.incidence:
         yield {
-            "quantity": "collapse", "kind": "by_step", "step": at.step, "value": at.value,
-            "low": at.low, "high": at.high, "n": at.at_risk,
+            "quantity": "collapse", "kind": "by_step", "step": point.step, "value": point.value,
+            "low": point.low, "high": point.high, "n": point.at_risk,
         }  # fmt: skip
 
 

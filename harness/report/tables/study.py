@@ -41,17 +41,17 @@ def print_study(outcome: StudyOutcome, console: Console) -> None:
 
 def headline(outcome: StudyOutcome) -> str:
     """Return the question, preceded by a warning if no arm is shown to listen."""
-    about = f"{_about(outcome)}: " if outcome.about_deaf_policies else ""
+    about = f"{_about_deaf(outcome)}: " if outcome.about_deaf_policies else ""
     return f"{about}{outcome.stated.question}"
 
 
-def _about(outcome: StudyOutcome) -> str:
+def _about_deaf(outcome: StudyOutcome) -> str:
     return PERHAPS_DEAF if outcome.may_end_above else ABOUT_DEAF
 
 
 def closing(outcome: StudyOutcome) -> str:
     """Return the verdict and, if it is open, what would decide it."""
-    doubts = f"{_small(outcome)}{_invalid(outcome)}{_deaf(outcome)}"
+    doubts = f"{_small_note(outcome)}{_invalid_note(outcome)}{_deaf_note(outcome)}"
     sentence = f"{outcome.study}: {outcome.verdict}{doubts}"
     if outcome.verdict != UNDECIDED:
         return sentence
@@ -60,64 +60,70 @@ def closing(outcome: StudyOutcome) -> str:
     return f"{sentence}; {decides}" if study_notes.has_finished_runs(outcome) else sentence
 
 
-def _small(outcome: StudyOutcome) -> str:
+def _small_note(outcome: StudyOutcome) -> str:
     """Say which differences of a supported study are shown to be smaller than their margin."""
-    decide = [one for one in outcome.links if one.link.name in outcome.stated.deciding]
-    small = [one for one in decide if one.why == claims.SMALL]
+    deciding = [result for result in outcome.links if result.link.name in outcome.stated.deciding]
+    small = [result for result in deciding if result.why == claims.SMALL]
     if outcome.verdict != SUPPORTED or not small:
         return ""
-    if len(small) == len(decide) == 1:
+    if len(small) == len(deciding) == 1:
         return ", by less than its margin"
-    its = "its" if len(small) == 1 else "their"
-    return f", {len(small)} of {plural(len(decide), 'link')} by less than {its} margin"
+    possessive = "its" if len(small) == 1 else "their"
+    return f", {len(small)} of {plural(len(deciding), 'link')} by less than {possessive} margin"
 
 
-def _invalid(outcome: StudyOutcome) -> str:
+def _invalid_note(outcome: StudyOutcome) -> str:
     """Return `, with users not valid in 12 of 20 runs`."""
     runs = [counts.planned - counts.failed - counts.inactive for counts in outcome.counts.values()]
     invalid = sum(counts.invalid_users for counts in outcome.counts.values())
     return f", with users not valid in {invalid} of {plural(sum(runs), 'run')}" if invalid else ""
 
 
-def _deaf(outcome: StudyOutcome) -> str:
+def _deaf_note(outcome: StudyOutcome) -> str:
     """Say whether any arm ends above the best deaf schedule; empty if that is unknown."""
     if outcome.about_deaf_policies is None:
         return ""
     if outcome.about_deaf_policies:
-        none = f", {_about(outcome)}: no arm is shown to end above the best deaf schedule"
-        may = ", ".join(map(_may, outcome.may_end_above))
-        return f"{none}; {may}" if may else none
-    above = list(dict.fromkeys(one.arm for one in outcome.above_deaf if one.is_above))
-    verb = "ends" if len(above) == 1 else "end"
-    return f", {' and '.join(above)} {verb} above the best deaf schedule"
+        none_above = (
+            f", {_about_deaf(outcome)}: no arm is shown to end above the best deaf schedule"
+        )
+        possible = ", ".join(map(_possible_gain, outcome.may_end_above))
+        return f"{none_above}; {possible}" if possible else none_above
+    arms = list(
+        dict.fromkeys(comparison.arm for comparison in outcome.above_deaf if comparison.is_above)
+    )
+    verb = "ends" if len(arms) == 1 else "end"
+    return f", {' and '.join(arms)} {verb} above the best deaf schedule"
 
 
-def _may(one: DeafComparison) -> str:
+def _possible_gain(comparison: DeafComparison) -> str:
     """Return `hard may, by up to 0.12 with 3 seeds`."""
-    most = wording.number((one.difference and one.difference.high) or 0.0)
-    return f"{one.arm} may, by up to {most} with {plural(one.seeds, 'seed')}"
+    most = wording.number((comparison.difference and comparison.difference.high) or 0.0)
+    return f"{comparison.arm} may, by up to {most} with {plural(comparison.seeds, 'seed')}"
 
 
 def table(outcome: StudyOutcome) -> Table:
     """Return a row per link with difference, pairs, p and verdict; then the checks."""
-    shown = folding_table(*COLUMNS)
-    for judged in outcome.links:
-        kind = "" if judged.link.name in outcome.stated.deciding else "beside: "
-        shown.add_row(_named(judged.link, kind), *map(text, _cells(judged)))
+    rich_table = folding_table(*COLUMNS)
+    for result in outcome.links:
+        kind = "" if result.link.name in outcome.stated.deciding else "beside: "
+        rich_table.add_row(_link_cell(result.link, kind), *map(text, _cells(result)))
     for check in outcome.checks:
-        shown.add_row(_named(check.link, "check: "), *map(text, _cells(check)), style="dim")
-    return shown
+        rich_table.add_row(
+            _link_cell(check.link, "check: "), *map(text, _cells(check)), style="dim"
+        )
+    return rich_table
 
 
-def _named(link: Link, kind: str = "") -> Text:
+def _link_cell(link: Link, kind: str = "") -> Text:
     return Text("\n").join([text(f"{kind}{link.name}:"), text(link_words.statement(link))])
 
 
-def _cells(judged: LinkResult) -> Sequence[str]:
-    difference, p = judged.judged, judged.p
+def _cells(result: LinkResult) -> Sequence[str]:
+    difference, p = result.judged, result.p
     return (
-        "-" if difference is None else link_words.interval(difference, judged.link),
-        str(judged.pairs),
+        "-" if difference is None else link_words.interval(difference, result.link),
+        str(result.pairs),
         "-" if p is None else claims.p_text(p.supported),
-        f"{judged.verdict}, small" if judged.why == claims.SMALL else judged.verdict,
+        f"{result.verdict}, small" if result.why == claims.SMALL else result.verdict,
     )

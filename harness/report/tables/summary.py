@@ -54,34 +54,34 @@ def print_analysis(
     `explained` adds how each number of each run was computed. `typed` returns the overrides of a
     run, for the commands that are printed.
     """
-    called = naming.names(analysis)
+    run_names = naming.names(analysis)
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if fitted:
-        console.print(runs_table(analysis, fitted, called, console.width))
+        console.print(runs_table(analysis, fitted, run_names, console.width))
         _lines(console, (*FOOTNOTES, f"R: {answer.which_reward(fitted)}"), "dim")
     validity.print_validity(*validity.validity_of_runs(fitted), console)
-    heard = listening.rows(analysis, (OWN,))
-    if heard:
-        console.print(listening.table(heard))
-        _lines(console, listening.notes(heard), "dim")
+    listening_rows = listening.rows(analysis, (OWN,))
+    if listening_rows:
+        console.print(listening.table(listening_rows))
+        _lines(console, listening.notes(listening_rows), "dim")
     levels = population.order(analysis)
     if levels:
         _lines(console, [population.heading(levels)], "bold")
         console.print(population.table(levels))
         _lines(console, population.FOOTNOTES, "dim")
     _lines(console, dropped_rows.unknown_seeds(analysis))
-    _lines(console, dropped_rows.unfinished(analysis, called))
+    _lines(console, dropped_rows.unfinished(analysis, run_names))
     _lines(console, dropped_rows.ended_by_rule(analysis))
     for pair, table in contrasts.blocks(analysis, console.width):
         _lines(console, [pair], "bold")
         console.print(table)
     _lines(console, contrasts.notes(analysis), "dim")
     _lines(console, dropped_rows.unreadable_runs(analysis), "red")
-    _lines(console, dropped_rows.omitted_rows(analysis, called), "dim")
-    _lines(console, alternatives.forecasts(analysis, called))
+    _lines(console, dropped_rows.omitted_rows(analysis, run_names), "dim")
+    _lines(console, alternatives.forecasts(analysis, run_names))
     if explained:
         for run in fitted:
-            _lines(console, [f"{called[run.run]}:"], "bold")
+            _lines(console, [f"{run_names[run.run]}:"], "bold")
             _lines(console, (f"  {sentence}" for sentence in explain.explain_run(run)))
     _lines(console, findings.closing(analysis, fitted), "bold")
     _lines(console, advice.what_would_decide(analysis, typed))
@@ -93,17 +93,17 @@ def _lines(console: Console, lines: Iterable[str], style: str = "") -> None:
 
 
 def runs_table(
-    analysis: Analysis, runs: Sequence[RunResult], called: dict[str, str], room: int
+    analysis: Analysis, runs: Sequence[RunResult], run_names: dict[str, str], console_width: int
 ) -> Table:
     """Return a row per run below the heading of its level, then the mean of each group."""
     table = Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False, show_edge=False)
     for name, width in NARROW.items():
-        table.add_column(text(name), overflow="fold", width=width if room < WIDE else None)
+        table.add_column(text(name), overflow="fold", width=width if console_width < WIDE else None)
     for level, members in naming.by_level(analysis, runs).items():
         table.add_row(text(level, "bold"))
         for run in members[:MOST_ROWS]:
-            name = called[run.run]
-            lines = terminal.split_name(name, NARROW["run"]) if room < WIDE else [name]
+            name = run_names[run.run]
+            lines = terminal.split_name(name, NARROW["run"]) if console_width < WIDE else [name]
             table.add_row(*_cells(run, lines))
             if run.whole_run:
                 table.add_row(*_whole_run(run.whole_run), style="dim")
@@ -111,20 +111,20 @@ def runs_table(
                 table.add_row(*_other_law(column, law), style="dim")
         if len(members) > MOST_ROWS:
             table.add_row(stack_lines(f"{len(members) - MOST_ROWS:,} more", "in law.csv"))
-        inside = {run.run for run in members}
+        level_runs = {run.run for run in members}
         for group in analysis.groups:
-            if _shown(group) and set() < _of_group(group, runs) <= inside:
+            if _has_own_row(group) and set() < _group_members(group, runs) <= level_runs:
                 table.add_row(*_group_cells(group), style="dim")
         table.add_section()
     return table
 
 
-def _shown(group: GroupResult) -> bool:
+def _has_own_row(group: GroupResult) -> bool:
     """Return whether the group's row says more than that of its only run."""
     return len(group.runs) > 1 or bool(group.unfinished)
 
 
-def _of_group(group: GroupResult, runs: Sequence[RunResult]) -> set[str]:
+def _group_members(group: GroupResult, runs: Sequence[RunResult]) -> set[str]:
     """Return those of the `runs` that belong to the group."""
     return set(group.all_runs) & {run.run for run in runs}
 
@@ -133,33 +133,33 @@ def _cells(run: RunResult, name: Sequence[str]) -> list[Text]:
     identified = run.identified or Identifiability(a=False, ceiling=False)
     reasons = [wording.without_underscores(reason) for reason in run.reasons or ()]
     return [
-        stack_lines(*name, *_rows_of(run), *_same_batch(run), *_standing(run)),
+        stack_lines(*name, *_rows_of(run), *_same_batch(run), *_status_lines(run)),
         stack_lines(*_interval(run.a, identified.a)),
         stack_lines(*_interval(run.b, identified.a)),
         stack_lines(*_interval(run.ceiling, identified.ceiling)),
-        stack_lines(run.regime or "unknown", *_onset(run.onset), *_driven(run)),
+        stack_lines(run.regime or "unknown", *_onset(run.onset), *_noise_mark(run)),
         stack_lines(wording.verdict(run.verdict), ", ".join(reasons)),
     ]
 
 
 def _rows_of(run: RunResult) -> list[str]:
     """Return the number of rows used, and whether these end before the onset."""
-    before = ["before onset"] if run.until is not None else []
-    return [f"n = {run.n_fitted}", *before]
+    onset_mark = ["before onset"] if run.until is not None else []
+    return [f"n = {run.n_fitted}", *onset_mark]
 
 
 def _same_batch(run: RunResult) -> list[str]:
     return [explain.SAME_BATCH] if run.same_batch else []
 
 
-def _standing(run: RunResult) -> list[str]:
+def _status_lines(run: RunResult) -> list[str]:
     """Return a mark for an unfinished run, or for one that trainer.stop_when ended."""
     if run.unfinished is not None:
         return ["unfinished:", dropped_rows.status_and_step(run)]
     return [] if run.ended_by_rule is None else ["ended by rule", f"at {run.ended_by_rule}"]
 
 
-def _driven(run: RunResult) -> list[str]:
+def _noise_mark(run: RunResult) -> list[str]:
     """Return a mark for the onset of a run whose null control explains most of its fall of H."""
     return ["noise driven"] if run.noise_driven and run.onset is not None else []
 
@@ -196,25 +196,29 @@ def _numbers(law: LawNumbers) -> list[Text]:
 def _group_cells(group: GroupResult) -> list[Text]:
     """Return a row for a group: mean and 95% interval in the columns of its runs."""
     onset = _pooled_onset(group.onset)
-    without = f"none in {group.onset.censored}" if group.onset.censored else ""
+    no_onset = f"none in {group.onset.censored}" if group.onset.censored else ""
     diverged = f"{len(group.diverged)} diverged" if group.diverged else ""
     unknown = "seeds unknown" if group.unknown_seeds else ""
-    failing = f"no law in {len(group.law_fails)}, left out" if group.law_fails else ""
-    beside = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
-    axes = wording.group_name(beside) if beside else ""
+    without_law = f"no law in {len(group.law_fails)}, left out" if group.law_fails else ""
+    other_axes = {axis: value for axis, value in group.key.items() if axis not in IN_THE_HEADING}
+    axes = wording.group_name(other_axes) if other_axes else ""
     return [
         stack_lines(
-            f"mean of {len(group.runs)}", axes, unknown, _left_out(len(group.left_out)), failing
+            f"mean of {len(group.runs)}",
+            axes,
+            unknown,
+            _left_out_note(len(group.left_out)),
+            without_law,
         ),
         stack_lines(*_pooled(group.a)),
         text(""),
         stack_lines(*_pooled(group.ceiling)),
-        stack_lines(*onset, without, diverged),
+        stack_lines(*onset, no_onset, diverged),
         text(group.why or ""),
     ]
 
 
-def _left_out(count: int) -> str:
+def _left_out_note(count: int) -> str:
     return f"{count} unfinished left out" if count else ""
 
 

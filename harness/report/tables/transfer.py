@@ -15,7 +15,7 @@ BOUNDS = ("", "_low", "_high")
 COLUMNS = (
     "trained_on",
     "runs",
-    *(f"{level}{what}{end}" for level in LEVELS for what in ("", "_gain") for end in BOUNDS),
+    *(f"{level}{kind}{end}" for level in LEVELS for kind in ("", "_gain") for end in BOUNDS),
     "unfinished",
 )
 

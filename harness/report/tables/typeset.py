@@ -21,21 +21,24 @@ NOTHING = "-"
 
 def typeset_files(analysis: Analysis, kinds: Sequence[str]) -> dict[str, str]:
     """Return file name -> content of each table that has rows, in each of `kinds` (tex, md)."""
-    written = [
+    tables = [
         table for table in (_TABLES[name](analysis) for name in result_files.TYPESET) if table.rows
     ]
-    return {f"{one.name}.{kind}": LANGUAGES[kind](one) for kind in kinds for one in written}
+    return {f"{table.name}.{kind}": LANGUAGES[kind](table) for kind in kinds for table in tables}
 
 
 def _law(analysis: Analysis) -> TypesetTable:
     """Return the table of the runs that could be read."""
-    called = naming.names(analysis)
-    read = [run for run in analysis.runs if run.status == "ok"]
-    levels = naming.by_level(analysis, read)
-    rows = [_run(level, run, called[run.run]) for level, runs in levels.items() for run in runs]
-    on = sorted({f"{run.reward}{', of the same batch' if run.same_batch else ''}" for run in read})
+    run_names = naming.names(analysis)
+    readable = [run for run in analysis.runs if run.status == "ok"]
+    levels = naming.by_level(analysis, readable)
+    rows = [_run(level, run, run_names[run.run]) for level, runs in levels.items() for run in runs]
+    reward_columns = sorted(
+        {f"{run.reward}{', of the same batch' if run.same_batch else ''}" for run in readable}
+    )
     notes = (
-        f"law: R = -a exp(H) + b on {' and '.join(on)}; ceiling: b - a, the reward at H = 0",
+        f"law: R = -a exp(H) + b on {' and '.join(reward_columns)}; "
+        "ceiling: b - a, the reward at H = 0",
         "[low, high]: 95% interval; ?: not identified, too uncertain to quote",
     )
     headings = ("level", "run", "regime", "verdict", "a", "b", "ceiling b - a", "onset")
@@ -43,15 +46,15 @@ def _law(analysis: Analysis) -> TypesetTable:
 
 
 def _run(level: str, run: RunResult, name: str) -> tuple[str, ...]:
-    known = run.identified
+    identified = run.identified
     return (
         level,
         name,
         run.regime or NOTHING,
         wording.verdict(run.verdict),
-        _interval(run.a, known is not None and known.a),
-        _interval(run.b, known is not None and known.a),
-        _interval(run.ceiling, known is not None and known.ceiling),
+        _interval(run.a, identified is not None and identified.a),
+        _interval(run.b, identified is not None and identified.a),
+        _interval(run.ceiling, identified is not None and identified.ceiling),
         NOTHING
         if run.onset is None
         else f"{run.onset.step:.0f} {wording.step_interval(run.onset.low, run.onset.high)}",
@@ -68,7 +71,7 @@ def _levels(analysis: Analysis) -> TypesetTable:
     groups = population.order(analysis)
     headings = ("level", *population.headings(groups))
     rows = tuple(
-        (population.name(group), *map(_joined, cells))
+        (population.name(group), *map(_join_lines, cells))
         for group, cells in ((group, population.cells(group, groups)) for group in groups)
     )
     return TypesetTable(
@@ -76,14 +79,14 @@ def _levels(analysis: Analysis) -> TypesetTable:
     )
 
 
-def _joined(lines: Sequence[str]) -> str:
+def _join_lines(lines: Sequence[str]) -> str:
     """Join the lines of a cell of the terminal: `88% [35%, 100%], 7 of 8, 2 open`."""
-    told = [line for line in lines if line]
-    if len(told) > 1 and told[0] == NOTHING:
-        told = told[1:]
-    if len(told) > 1 and told[1].startswith("["):
-        told[:2] = [" ".join(told[:2])]
-    return ", ".join(told) or NOTHING
+    parts = [line for line in lines if line]
+    if len(parts) > 1 and parts[0] == NOTHING:
+        parts = parts[1:]
+    if len(parts) > 1 and parts[1].startswith("["):
+        parts[:2] = [" ".join(parts[:2])]
+    return ", ".join(parts) or NOTHING
 
 
 def _contrasts(analysis: Analysis) -> TypesetTable:
@@ -124,31 +127,35 @@ def _by_level(row: dict[str, Any]) -> Iterator[str]:
 
 
 def _listening(analysis: Analysis) -> TypesetTable:
-    shown = listening.rows(analysis, (OWN,))
+    listening_rows = listening.rows(analysis, (OWN,))
     rows = tuple(
         (
             row.short_name,
             ", ".join(listening.policies(row)),
             str(row.runs),
-            *(_measured(row, name) for name in listening.MEASURED),
+            *(_mean_with_reference(row, name) for name in listening.MEASURED),
             *(
                 wording.number(anchor.value) if (anchor := row.anchors[name]) else NOTHING
                 for name in listening.ANCHORS
             ),
         )
-        for row in shown
+        for row in listening_rows
     )
     headings = (
         "trained on", "policy", "runs", *listening.MEASURED.values(), *listening.ANCHORS.values()
     )  # fmt: skip
     return TypesetTable(
-        "listening", headings, 2, rows, tuple(listening.notes(shown)) if shown else ()
+        "listening",
+        headings,
+        2,
+        rows,
+        tuple(listening.notes(listening_rows)) if listening_rows else (),
     )
 
 
-def _measured(row: listening.ListeningRow, name: str) -> str:
-    beside = listening.attentive(row) if name == "listening" else ""
-    return f"{wording.pooled(row.measured[name]) or NOTHING} {beside}".strip()
+def _mean_with_reference(row: listening.ListeningRow, name: str) -> str:
+    reference = listening.attentive(row) if name == "listening" else ""
+    return f"{wording.pooled(row.measured[name]) or NOTHING} {reference}".strip()
 
 
 _TABLES: dict[str, Callable[[Analysis], TypesetTable]] = {

@@ -50,7 +50,9 @@ def print_validity(
     if sentence:
         console.print(text(sentence, "bold"), soft_wrap=True)
     measured = {
-        name: one for name, one in levels.items() if one.measured and (all_measures or one.problems)
+        name: level_validity
+        for name, level_validity in levels.items()
+        if level_validity.measured and (all_measures or level_validity.problems)
     }
     if measured:
         console.print(table(measured))
@@ -59,7 +61,9 @@ def print_validity(
 def finding(levels: Validity, unknown: int) -> str:
     """Return `users not valid: hard (the user hears 3% of cruel replies as hurtful)`."""
     invalid = [
-        f"{name} ({'; '.join(one.problems)})" for name, one in levels.items() if one.problems
+        f"{name} ({'; '.join(level_validity.problems)})"
+        for name, level_validity in levels.items()
+        if level_validity.problems
     ]
     sentences = []
     if invalid:
@@ -79,13 +83,15 @@ def validity_of_runs(runs: Sequence[RunResult]) -> tuple[Validity, int]:
 
 def table(levels: Validity) -> Table:
     """Return the measures of each level with their intervals."""
-    shown = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    rich_table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for heading in ("validity of users [95%]", *levels):
-        shown.add_column(text(heading), overflow="fold")
-    shown.add_row(text("heard by"), *(text(one.reader) for one in levels.values()))
-    for name, cells in rows([one.measured for one in levels.values()]):
-        shown.add_row(text(name), *map(text, cells))
-    return shown
+        rich_table.add_column(text(heading), overflow="fold")
+    rich_table.add_row(
+        text("heard by"), *(text(level_validity.reader) for level_validity in levels.values())
+    )
+    for name, cells in rows([level_validity.measured for level_validity in levels.values()]):
+        rich_table.add_row(text(name), *map(text, cells))
+    return rich_table
 
 
 def rows(measured: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, list[str]]]:
@@ -100,5 +106,5 @@ def interval(value: Mapping[str, float] | None, decimals: int) -> str:
     """Return `12.0 [9.5, 14.5]`, or a dash for None."""
     if value is None:
         return "-"
-    shown, low, high = (f"{value[key]:.{decimals}f}" for key in ("value", "low", "high"))
-    return f"{shown} [{low}, {high}]"
+    value_text, low, high = (f"{value[key]:.{decimals}f}" for key in ("value", "low", "high"))
+    return f"{value_text} [{low}, {high}]"

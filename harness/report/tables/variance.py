@@ -53,21 +53,23 @@ def print_variance(result: Variance, console: Console) -> None:
     for line in plans(result):
         console.print(text(line, "bold"), soft_wrap=True)
     critical_batch.print_batches(result.arms, console)
-    for line in _left_out(result):
+    for line in _left_out_lines(result):
         console.print(text(line, "dim"), soft_wrap=True)
 
 
 def _arms(result: Variance) -> Table:
-    on = "own level" if result.level == OWN else f"on {result.level}"
-    table = folding_table(f"runs, {on}", "seeds", "users x repeats", "reward [95%]", "listening")
-    shown = result.arms[: critical_batch.MOST_ARMS]
-    are_short = all(len(arm.name) <= LONGEST_WHOLE for arm in shown)
+    level_text = "own level" if result.level == OWN else f"on {result.level}"
+    table = folding_table(
+        f"runs, {level_text}", "seeds", "users x repeats", "reward [95%]", "listening"
+    )
+    arms = result.arms[: critical_batch.MOST_ARMS]
+    are_short = all(len(arm.name) <= LONGEST_WHOLE for arm in arms)
     for column, is_whole in zip(table.columns, (are_short, True, False, False, True), strict=True):
         column.no_wrap = is_whole
-    for arm in shown:
+    for arm in arms:
         users, repeats = (str(n) if n else "?" for n in (arm.users, arm.repeats))
-        heard = "-" if arm.listening is None else wording.number(arm.listening)
-        cells = (arm.name, str(arm.seeds), f"{users} x {repeats}", _mean(arm), heard)
+        listening_text = "-" if arm.listening is None else wording.number(arm.listening)
+        cells = (arm.name, str(arm.seeds), f"{users} x {repeats}", _mean(arm), listening_text)
         table.add_row(*map(text, cells))
     if len(result.arms) > critical_batch.MOST_ARMS:
         table.add_row(text(f"{len(result.arms) - critical_batch.MOST_ARMS} more"))
@@ -124,18 +126,18 @@ def _not_identifiable(parts: Sequence[VarianceComponent]) -> Iterator[str]:
 def plans(result: Variance) -> Iterator[str]:
     """Yield the cost of a run and a sentence for each plan, or why there is no plan."""
     kind = "CPU seconds" if result.is_cpu else "seconds (wall clock)"
-    half = wording.number(result.wanted, result.wanted / 10)
+    half_width = wording.number(result.wanted, result.wanted / 10)
     if result.cost is None:
         yield "no plan: events.jsonl of these runs does not contain their cost"
         return
     cost = result.cost
-    each = plural(cost.evaluations, "evaluation")
+    evaluations = plural(cost.evaluations, "evaluation")
     yield (
         f"a run costs {cost.training:.3g} {kind} of training and {cost.conversation:.2g} for each "
-        f"conversation of its {each} at {plural(cost.levels, 'level')}"
+        f"conversation of its {evaluations} at {plural(cost.levels, 'level')}"
     )
     if not result.plans:
-        yield f"no plan for a half-width of {half}: too few data, or not reachable"
+        yield f"no plan for a half-width of {half_width}: too few data, or not reachable"
     for plan in result.plans:
         yield _plan(plan, kind)
     if result.plans and result.conservative:
@@ -146,16 +148,16 @@ def plans(result: Variance) -> Iterator[str]:
 
 
 def _plan(plan: SizePlan, kind: str) -> str:
-    half = wording.number(plan.half_width, plan.half_width / 10)
-    of = "the mean reward of an arm" if plan.target == MEAN else "a difference of two arms"
+    half_width = wording.number(plan.half_width, plan.half_width / 10)
+    target = "the mean reward of an arm" if plan.target == MEAN else "a difference of two arms"
     return (
-        f"{of}: {plural(plan.seeds, 'seed')}, {plural(plan.users, 'user')}, "
+        f"{target}: {plural(plan.seeds, 'seed')}, {plural(plan.users, 'user')}, "
         f"{plural(plan.repeats, 'repeat')} give a 95% half-width of "
-        f"{half}{_at_most(plan)} at the lowest cost, {plan.seconds:,.0f} {kind} an arm"
+        f"{half_width}{_upper_limit(plan)} at the lowest cost, {plan.seconds:,.0f} {kind} an arm"
     )
 
 
-def _at_most(plan: SizePlan) -> str:
+def _upper_limit(plan: SizePlan) -> str:
     if plan.most is None:
         return ""
     if plan.most > REWARD_RANGE:
@@ -163,7 +165,7 @@ def _at_most(plan: SizePlan) -> str:
     return f" (at most {wording.number(plan.most, plan.most / 10)} from the components' intervals)"
 
 
-def _left_out(result: Variance) -> Iterator[str]:
+def _left_out_lines(result: Variance) -> Iterator[str]:
     yield from critical_batch.without_ledger(result.arms)
     for arm in result.arms:
         if arm.lost:

@@ -64,15 +64,15 @@ def rows(analysis: Analysis) -> list[AnswerRow]:
     nulls = [group for group in analysis.groups if is_null_control(group)]
     real = [group for group in analysis.groups if group not in nulls]
     real = [group for group in real if group.runs]  # `unfinished` reports the others
-    shown = real or nulls
-    place = {id(group): _place(at, group) for at, group in enumerate(shown)}
-    shown = sorted(shown, key=lambda group: place[id(group)])
-    members = [(group, [by_name[run] for run in group.runs if run in by_name]) for group in shown]
+    groups = real or nulls
+    order = {id(group): _sort_key(index, group) for index, group in enumerate(groups)}
+    groups = sorted(groups, key=lambda group: order[id(group)])
+    members = [(group, [by_name[run] for run in group.runs if run in by_name]) for group in groups]
     grouped = {run for group in analysis.groups for run in group.all_runs}
-    called = naming.names(analysis)
+    run_names = naming.names(analysis)
     return [
-        *(_of_group(group, runs, analysis) for group, runs in members),
-        *(_of_run(run, called[name], analysis) for name, run in by_name.items()
+        *(_group_row(group, runs, analysis) for group, runs in members),
+        *(_run_row(run, run_names[name], analysis) for name, run in by_name.items()
           if name not in grouped),
     ]  # fmt: skip
 
@@ -82,12 +82,12 @@ def is_null_control(group: GroupResult) -> bool:
     return bool(group.key.get(NULL_CONTROL))
 
 
-def _place(at: int, group: GroupResult) -> tuple[str, int]:
+def _sort_key(index: int, group: GroupResult) -> tuple[str, int]:
     """Return a sort key: by policy, then from the lowest level up."""
-    return str(group.key.get("policy", "")), group.compared.order if group.compared else at
+    return str(group.key.get("policy", "")), group.compared.order if group.compared else index
 
 
-def _of_group(group: GroupResult, runs: Sequence[RunResult], analysis: Analysis) -> AnswerRow:
+def _group_row(group: GroupResult, runs: Sequence[RunResult], analysis: Analysis) -> AnswerRow:
     seeds = [run.seed for run in runs]
     ends = [_end(run, group.reward, analysis) for run in runs]
     falls, noises = zip(*(_falls(run, analysis) for run in runs), strict=True) if runs else ((), ())
@@ -96,14 +96,16 @@ def _of_group(group: GroupResult, runs: Sequence[RunResult], analysis: Analysis)
     return AnswerRow(
         name=wording.short_name(key if any(key.values()) else group.key),
         seeds=len(group.runs),
-        gain=group.gain if len(runs) != 1 else _alone(number_on(runs[0], "gain", group.reward)),
+        gain=group.gain
+        if len(runs) != 1
+        else _single_run_mean(number_on(runs[0], "gain", group.reward)),
         end=drop_interval_of_repeats(
             mean_over_seeds([end for end in ends if end is not None], ends.count(None)), seeds
         ),
         anchors=_anchors(runs),
         fall=drop_interval_of_repeats(unweighted_mean(falls), seeds)
         if len(runs) != 1
-        else _alone(falls[0]),
+        else _single_run_mean(falls[0]),
         noise=noise if noise.n else None,
         onsets=_onsets(runs),
         verdicts=tuple(verdict_on(run, group.reward) or "undetermined" for run in runs),
@@ -111,16 +113,16 @@ def _of_group(group: GroupResult, runs: Sequence[RunResult], analysis: Analysis)
     )
 
 
-def _of_run(run: RunResult, name: str, analysis: Analysis) -> AnswerRow:
+def _run_row(run: RunResult, name: str, analysis: Analysis) -> AnswerRow:
     fall, noise = _falls(run, analysis)
     end = _end(run, run.reward, analysis)
     return AnswerRow(
         name=name,
         seeds=1,
-        gain=_alone(run.gain),
+        gain=_single_run_mean(run.gain),
         end=mean_over_seeds([] if end is None else [end], 0),
         anchors=_anchors([run]),
-        fall=_alone(fall),
+        fall=_single_run_mean(fall),
         noise=unweighted_mean([noise]) if noise else None,
         onsets=_onsets([run]),
         verdicts=(run.verdict or "undetermined",),
@@ -128,7 +130,7 @@ def _of_run(run: RunResult, name: str, analysis: Analysis) -> AnswerRow:
     )
 
 
-def _alone(number: Interval | None) -> SeedMean:
+def _single_run_mean(number: Interval | None) -> SeedMean:
     """Return a number of the only run with its own interval, which excludes the spread of seeds."""
     if number is None:
         return unweighted_mean([None])
@@ -148,8 +150,8 @@ def _same_batch(run: RunResult, column: str | None) -> bool:
 
 
 def _anchors(runs: Sequence[RunResult]) -> AnchorRewards | None:
-    every = ((run.yardsticks or {}).get(OWN) for run in runs)
-    return next((own.anchors for own in every if own is not None and own.anchors.deaf), None)
+    yardsticks = ((run.yardsticks or {}).get(OWN) for run in runs)
+    return next((own.anchors for own in yardsticks if own is not None and own.anchors.deaf), None)
 
 
 def _falls(run: RunResult, analysis: Analysis) -> tuple[Interval | None, Interval | None]:
@@ -176,9 +178,9 @@ def heading(analysis: Analysis) -> str:
         f"{unread} could not be read" if unread else "",
         f"{plural(len(analysis.skipped), 'path')} skipped" if analysis.skipped else "",
     ]
-    told = ", ".join([plural(len(analysis.runs), "run"), *filter(None, parts)])
-    counted = _counted(analysis)
-    return f"{told}; {which_reward(counted)}" if counted else told
+    text = ", ".join([plural(len(analysis.runs), "run"), *filter(None, parts)])
+    counted_runs = _runs_in_rows(analysis)
+    return f"{text}; {which_reward(counted_runs)}" if counted_runs else text
 
 
 def _is_missing(run: RunResult, analysis: Analysis) -> bool:
@@ -189,84 +191,95 @@ def _is_missing(run: RunResult, analysis: Analysis) -> bool:
 
 def which_reward(runs: Sequence[RunResult]) -> str:
     """Say which reward the numbers and verdicts of these runs refer to."""
-    apart = [run for run in runs if not run.same_batch]
-    if not apart:
+    other_batch = [run for run in runs if not run.same_batch]
+    if not other_batch:
         return OWN_BATCH
-    evaluated = [run for run in apart if columns.is_evaluation(run.reward or "")]
-    named = sorted({run.reward or "" for run in apart if run not in evaluated})
-    told = [HELD_OUT] if evaluated else []
-    told += [f"reward in column {' or '.join(named)}"] if named else []
-    told += ["of the same batch as H where the row says so"] if len(apart) < len(runs) else []
-    return ", or ".join(told)
+    evaluated = [run for run in other_batch if columns.is_evaluation(run.reward or "")]
+    names = sorted({run.reward or "" for run in other_batch if run not in evaluated})
+    parts = [HELD_OUT] if evaluated else []
+    parts += [f"reward in column {' or '.join(names)}"] if names else []
+    parts += (
+        ["of the same batch as H where the row says so"] if len(other_batch) < len(runs) else []
+    )
+    return ", or ".join(parts)
 
 
-def intervals(shown: Sequence[AnswerRow]) -> str:
+def intervals(answer_rows: Sequence[AnswerRow]) -> str:
     """Say what ± in the rows stands for: an interval over seeds, a single run's own, or both."""
-    of = [row.seeds for row in shown if row.gain.low is not None]
-    if not of:
+    seeds = [row.seeds for row in answer_rows if row.gain.low is not None]
+    if not seeds:
         return ""
-    if min(of) > 1:
+    if min(seeds) > 1:
         return "±: 95% over seeds"
-    return "±: 95% over seeds (x1: of the run)" if max(of) > 1 else "±: 95% of each run"
+    return "±: 95% over seeds (x1: of the run)" if max(seeds) > 1 else "±: 95% of each run"
 
 
-def _counted(analysis: Analysis) -> list[RunResult]:
+def _runs_in_rows(analysis: Analysis) -> list[RunResult]:
     """Return the runs that were read and that the rows count."""
     fitted = (run for run in analysis.runs if run.status == "ok")
     return analysis.runs_in_means(fitted)
 
 
 def open_questions(
-    analysis: Analysis, shown: Sequence[AnswerRow], typed: Typed = typed_words.sweep_overrides
+    analysis: Analysis, answer_rows: Sequence[AnswerRow], typed: Typed = typed_words.sweep_overrides
 ) -> list[str]:
     """Return the open questions, each kind in one line, and the commands that would decide them."""
-    lines = [*_undetermined(analysis, typed), *_invalid(analysis)]
+    lines = [*_undetermined_lines(analysis, typed), *_invalid_lines(analysis)]
     ours = [run.run for run in analysis.runs if run.status == "ok" and run.config is not None]
     missing: dict[str, str] = {}
-    if shown and not any(row.noise for row in shown):
+    if answer_rows and not any(row.noise for row in answer_rows):
         missing["algorithm.null_control=false,true"] = "how much of the fall of H is noise"
-    if shown and all(row.seeds == 1 for row in shown):
+    if answer_rows and all(row.seeds == 1 for row in answer_rows):
         missing["seed=range(1,6)"] = "how much seeds differ"
     if ours and missing:
-        what = f"not measured: {' and '.join(missing.values())}"
-        lines += Suggestion(what, ours[0], tuple(missing)).lines(typed)
+        sentence = f"not measured: {' and '.join(missing.values())}"
+        lines += Suggestion(sentence, ours[0], tuple(missing)).lines(typed)
     return lines
 
 
-def _undetermined(analysis: Analysis, typed: Typed) -> list[str]:
+def _undetermined_lines(analysis: Analysis, typed: Typed) -> list[str]:
     """Return `law undecided in 9 of 15 runs; more steps would decide 7, ...:`, then the command."""
-    real = [run for run in _counted(analysis) if not advice.is_null_control(run)]
-    left = [run for run in real if run.verdict == "undetermined"]
-    if not left:
+    real = [run for run in _runs_in_rows(analysis) if not advice.is_null_control(run)]
+    undecided = [run for run in real if run.verdict == "undetermined"]
+    if not undecided:
         return []
-    told = f"law undecided in {len(left)} of {plural(len(real), 'run')}"
-    told_of = advice.next_steps(analysis, left, typed)
-    if not told_of:
-        return [told]
-    helped, (step, *_) = told_of[0]
+    sentence = f"law undecided in {len(undecided)} of {plural(len(real), 'run')}"
+    suggestions = advice.next_steps(analysis, undecided, typed)
+    if not suggestions:
+        return [sentence]
+    helped_runs, (step, *_) = suggestions[0]
     if not step.grouped_sentence:
-        return [told, f"in {len(helped)}: {step.sentence}."]
-    runs = str(len(helped)) if len(helped) < len(left) else "them" if len(left) > 1 else "it"
-    return replace(step, sentence=f"{told}; {step.grouped_sentence.format(runs=runs)}").lines(typed)
-
-
-def _invalid(analysis: Analysis) -> list[str]:
-    count = sum(
-        any(not one.valid for one in (run.validity or {}).values()) for run in analysis.runs
+        return [sentence, f"in {len(helped_runs)}: {step.sentence}."]
+    runs = (
+        str(len(helped_runs))
+        if len(helped_runs) < len(undecided)
+        else "them"
+        if len(undecided) > 1
+        else "it"
     )
-    of = plural(len(analysis.runs), "run")
-    return [f"users not valid in {count} of {of}: see --tables"] if count else []
+    return replace(step, sentence=f"{sentence}; {step.grouped_sentence.format(runs=runs)}").lines(
+        typed
+    )
+
+
+def _invalid_lines(analysis: Analysis) -> list[str]:
+    count = sum(
+        any(not level_validity.valid for level_validity in (run.validity or {}).values())
+        for run in analysis.runs
+    )
+    total = plural(len(analysis.runs), "run")
+    return [f"users not valid in {count} of {total}: see --tables"] if count else []
 
 
 def unread(analysis: Analysis) -> list[str]:
     """Return a line for each kind of read error: the number of runs and the first message."""
-    failed = [
+    errors = [
         run.error
         for run in analysis.runs
         if run.error is not None and not _is_missing(run, analysis)
     ]
-    kinds = Counter(error.kind for error in failed)
-    first = {error.kind: error.message for error in reversed(failed)}
+    kinds = Counter(error.kind for error in errors)
+    first = {error.kind: error.message for error in reversed(errors)}
     return [
         f"{count} of {plural(len(analysis.runs), 'run')} could not be read, "
         f"{wording.without_underscores(kind)}: {first[kind]}{', ...' if count > 1 else ''}"
@@ -277,18 +290,18 @@ def unread(analysis: Analysis) -> list[str]:
 def unfinished(analysis: Analysis) -> list[str]:
     """Return `4 of 33 runs unfinished and left out: easy 3 of 5 (1 crashed, 2 planned)`."""
     by_name = {run.run: run for run in analysis.runs}
-    told = []
+    parts = []
     for group in analysis.groups:
         states = Counter(_state(by_name[run], group) for run in group.left_out)
         if states:
             words = [f"{n} {word}" if len(states) > 1 else word for word, n in states.items()]
             name = wording.short_name(group.key)
             missing = f"{len(group.left_out)} of {len(group.all_runs)} ({', '.join(words)})"
-            told.append(f"{name} {missing}")
-    if not told:
+            parts.append(f"{name} {missing}")
+    if not parts:
         return []
-    of = plural(len(analysis.runs), "run")
-    return [f"{len(analysis.left_out)} of {of} unfinished and left out: {'; '.join(told)}"]
+    total = plural(len(analysis.runs), "run")
+    return [f"{len(analysis.left_out)} of {total} unfinished and left out: {'; '.join(parts)}"]
 
 
 def _state(run: RunResult, group: GroupResult) -> str:

@@ -132,10 +132,10 @@ def test(path: str) -> str:
 def _reach(conversation: SavedConversation) -> str | None:
     """Return `easy to reach (+0.5 at each reply)`: the user's own part of the appraisals."""
     effects = [t.why.effects.get("user") for t in conversation.turns if t.why is not None]
-    known = [effect for effect in effects if effect is not None]
-    if not known:
+    effect = next((effect for effect in effects if effect is not None), None)
+    if effect is None:
         return None
-    return f"{'easy' if known[0] > 0 else 'hard'} to reach ({known[0]:+.1f} at each reply)"
+    return f"{'easy' if effect > 0 else 'hard'} to reach ({effect:+.1f} at each reply)"
 
 
 def ending(conversation: SavedConversation) -> str:
@@ -154,8 +154,8 @@ def heard_strategies(reply: SavedTurn) -> str | None:
     """
     parts = [] if reply.strategies is None else [strategies(reply.strategies)]
     if reply.taken_up:
-        told = ", ".join([f'"{sentence}"' for sentence in reply.taken_up])
-        parts.append(f"takes up {told}")
+        sentences = ", ".join([f'"{sentence}"' for sentence in reply.taken_up])
+        parts.append(f"takes up {sentences}")
     return "; ".join(parts) or None
 
 
@@ -173,24 +173,26 @@ def why_emotion_moved(turn: SavedTurn) -> str | None:
     Example: `rose; a rise was 92% likely; for it: this kind of reply suits them (+1.4); against it:
     ...`. The part that depends on the user only is the same in each turn, and `user` states it.
     """
-    of = turn.why
-    if of is None:
+    reasons = turn.why
+    if reasons is None:
         return None
-    if of.fault is not None:
-        return f"no answer: {without_underscores(of.fault)}"
-    parts = [_moved(turn, of), *_effects(of)]
-    if of.not_language is not None:
-        parts.append(f"not language to them, by the rule {without_underscores(of.not_language)}")
-    if of.fit is not None:
-        parts.append(FIT.get(of.fit, without_underscores(of.fit)))
-    if of.reason is not None:
-        parts.append(f'in their words: "{of.reason}"')
+    if reasons.fault is not None:
+        return f"no answer: {without_underscores(reasons.fault)}"
+    parts = [_change_words(turn, reasons), *_effects(reasons)]
+    if reasons.not_language is not None:
+        parts.append(
+            f"not language to them, by the rule {without_underscores(reasons.not_language)}"
+        )
+    if reasons.fit is not None:
+        parts.append(FIT.get(reasons.fit, without_underscores(reasons.fit)))
+    if reasons.reason is not None:
+        parts.append(f'in their words: "{reasons.reason}"')
     return "; ".join(parts)
 
 
-def _moved(turn: SavedTurn, of: SavedReasons) -> str:
+def _change_words(turn: SavedTurn, reasons: SavedReasons) -> str:
     """Return `fell, though a rise was 70% likely`."""
-    change, chance = turn.change or 0, of.rise_probability
+    change, chance = turn.change or 0, reasons.rise_probability
     word = "rose" if change > 0 else "fell" if change < 0 else "did not move"
     if chance is None:
         return word
@@ -205,15 +207,15 @@ def _percent(share: float) -> str:
     return f"{min(99, max(1, math.floor(share * 100 + 0.5)))}%"
 
 
-def _effects(of: SavedReasons) -> Sequence[str]:
+def _effects(reasons: SavedReasons) -> Sequence[str]:
     """Return what spoke for a rise and what against it, each with the largest effect first."""
-    least = SMALLEST.get(of.unit or "", 0.0)
-    by_size = sorted(of.effects.items(), key=lambda item: -abs(item[1]))
-    shown = [item for item in by_size if abs(item[1]) >= least and item[0] != "user"]
-    helped = ", ".join(_effect(*item) for item in shown if item[1] > 0)
-    failed = ", ".join(_effect(*item) for item in shown if item[1] < 0)
-    parts = [f"for it: {helped}"] if helped else []
-    return [*parts, f"against it: {failed}"] if failed else parts
+    least = SMALLEST.get(reasons.unit or "", 0.0)
+    by_size = sorted(reasons.effects.items(), key=lambda item: -abs(item[1]))
+    large = [item for item in by_size if abs(item[1]) >= least and item[0] != "user"]
+    in_favour = ", ".join(_effect(*item) for item in large if item[1] > 0)
+    against = ", ".join(_effect(*item) for item in large if item[1] < 0)
+    parts = [f"for it: {in_favour}"] if in_favour else []
+    return [*parts, f"against it: {against}"] if against else parts
 
 
 def _effect(part: str, effect: float) -> str:

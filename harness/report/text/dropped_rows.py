@@ -19,14 +19,14 @@ def unreadable_runs(analysis: Analysis) -> list[str]:
     return lines + [f"  {run.error.message} ({run.error.kind})" for run in failed if run.error]
 
 
-def omitted_rows(analysis: Analysis, called: dict[str, str]) -> list[str]:
+def omitted_rows(analysis: Analysis, run_names: dict[str, str]) -> list[str]:
     """Return the rows omitted from each run, by reason, and the paths omitted."""
     damaged = [run for run in analysis.runs if run.dropped]
     lines = []
     if damaged:
         total = sum(sum(run.dropped.values()) for run in damaged)
         lines.append(f"{plural(total, 'row')} left out:")
-        lines += [f"  {called[run.run]}: {counts(run)}" for run in damaged]
+        lines += [f"  {run_names[run.run]}: {counts(run)}" for run in damaged]
     if analysis.skipped:
         lines.append(f"{plural(len(analysis.skipped), 'path')} skipped:")
         by_reason: dict[str, list[str]] = {}
@@ -48,14 +48,14 @@ def unknown_seeds(analysis: Analysis) -> list[str]:
     ]
 
 
-def unfinished(analysis: Analysis, called: dict[str, str]) -> list[str]:
+def unfinished(analysis: Analysis, run_names: dict[str, str]) -> list[str]:
     """Return a line per group with unfinished runs: how many, and how many diverged."""
-    return [_of_group(group, called) for group in analysis.groups if group.unfinished]
+    return [_group_sentence(group, run_names) for group in analysis.groups if group.unfinished]
 
 
-def _of_group(group: GroupResult, called: dict[str, str]) -> str:
-    names = ", ".join(called.get(run, run) for run in group.unfinished)
-    whose = ", ".join(f"{axis}={value}" for axis, value in group.key.items())
+def _group_sentence(group: GroupResult, run_names: dict[str, str]) -> str:
+    names = ", ".join(run_names.get(run, run) for run in group.unfinished)
+    group_text = ", ".join(f"{axis}={value}" for axis, value in group.key.items())
     sentence = f"{len(group.unfinished)} of {plural(len(group.all_runs), 'run')} unfinished"
     sentence += (
         ", excluded from every mean" if group.left_out else ", included by --with-unfinished"
@@ -64,7 +64,7 @@ def _of_group(group: GroupResult, called: dict[str, str]) -> str:
         sentence += f"; {len(group.diverged)} diverged"
     if not group.runs:
         sentence += "; no run is left, n = 0"
-    return f"{f'{whose}: ' if whose else ''}{sentence} ({names})"
+    return f"{f'{group_text}: ' if group_text else ''}{sentence} ({names})"
 
 
 def ended_by_rule(analysis: Analysis) -> list[str]:
@@ -73,12 +73,12 @@ def ended_by_rule(analysis: Analysis) -> list[str]:
     if not ended:
         return []
     steps = sorted({run.ended_by_rule for run in ended if run.ended_by_rule is not None})
-    where = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
-    were = "was" if len(ended) == 1 else "were"
+    steps_text = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+    verb = "was" if len(ended) == 1 else "were"
     return [
-        f"{len(ended)} of {plural(len(analysis.runs), 'run')} {were} ended by trainer.stop_when, "
-        f"at {where}: final R and H are those of the step where a run ended, and a later onset was "
-        "not seen. The rule depends on R, so these runs are not a random subset."
+        f"{len(ended)} of {plural(len(analysis.runs), 'run')} {verb} ended by trainer.stop_when, "
+        f"at {steps_text}: final R and H are those of the step where a run ended, and a later "
+        "onset was not seen. The rule depends on R, so these runs are not a random subset."
     ]
 
 
@@ -118,49 +118,49 @@ def _unfinished(analysis: Analysis) -> list[str]:
     partial = [run for run in analysis.runs if run.unfinished is not None]
     if not partial:
         return []
-    named = [f"{run.run} ({status_and_step(run)})" for run in partial[:FIRST_FEW]]
+    names = [f"{run.run} ({status_and_step(run)})" for run in partial[:FIRST_FEW]]
     more = [f"{len(partial) - FIRST_FEW} more"] if len(partial) > FIRST_FEW else []
-    pooled = {run for group in analysis.groups for run in group.runs}
+    runs_in_means = {run for group in analysis.groups for run in group.runs}
     means = "excluded from means and contrasts (include them with --with-unfinished)"
-    if any(run.run in pooled for run in partial):
+    if any(run.run in runs_in_means for run in partial):
         means = "included in means and contrasts by --with-unfinished"
-    are = "run is" if len(partial) == 1 else "runs are"
-    return [escape(f"{len(partial)} {are} unfinished, {means}: {', '.join(named + more)}")]
+    subject = "run is" if len(partial) == 1 else "runs are"
+    return [escape(f"{len(partial)} {subject} unfinished, {means}: {', '.join(names + more)}")]
 
 
 def status_and_step(run: RunResult) -> str:
     """Return `failed 70 at step 12 of 300`."""
-    ended = run.unfinished
-    assert ended is not None
-    code = f" {ended.exit_code}" if ended.exit_code else ""
-    of = f" of {ended.steps}" if ended.steps is not None else ""
-    return f"{state(run)}{code} at step {ended.last_step}{of}"
+    end = run.unfinished
+    assert end is not None
+    code = f" {end.exit_code}" if end.exit_code else ""
+    steps_text = f" of {end.steps}" if end.steps is not None else ""
+    return f"{state(run)}{code} at step {end.last_step}{steps_text}"
 
 
 def state(run: RunResult) -> str:
     """Return the status of an unfinished run as a word; `damaged` if it is done or unknown."""
-    ended = run.unfinished
-    assert ended is not None
-    if ended.reason == run_state.DIED:
+    end = run.unfinished
+    assert end is not None
+    if end.reason == run_state.DIED:
         return run_state.CRASHED
-    return run_state.DAMAGED if ended.status in ("done", None) else str(ended.status)
+    return run_state.DAMAGED if end.status in ("done", None) else str(end.status)
 
 
 def _without_checksums(analysis: Analysis) -> list[str]:
     """Say how many runs were written before rows had checksums."""
     count = sum(run.checksums == "none" for run in analysis.runs)
-    have = "has" if count == 1 else "have"
-    sentence = f"{plural(count, 'run')} {have} no row checksums (written by an older version)"
+    verb = "has" if count == 1 else "have"
+    sentence = f"{plural(count, 'run')} {verb} no row checksums (written by an older version)"
     return [f"{sentence}: a later change of a number would not be detected"] if count else []
 
 
 def _reasons(run: RunResult) -> str:
-    return ", ".join(f"{count} {why}{_places(run, why)}" for why, count in run.dropped.items())
+    return ", ".join(f"{count} {why}{_row_places(run, why)}" for why, count in run.dropped.items())
 
 
-def _places(run: RunResult, reason: str) -> str:
-    places = (run.dropped_at or {}).get(reason, ())
-    if not places:
+def _row_places(run: RunResult, reason: str) -> str:
+    locations = (run.dropped_at or {}).get(reason, ())
+    if not locations:
         return ""
-    more = ", ..." if run.dropped[reason] > len(places) else ""
-    return f" ({', '.join(places)}{more})"
+    more = ", ..." if run.dropped[reason] > len(locations) else ""
+    return f" ({', '.join(locations)}{more})"

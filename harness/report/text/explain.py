@@ -43,11 +43,11 @@ def explain_run(run: RunResult) -> list[str]:
 
 
 def _rows(run: RunResult) -> str:
-    out = f", after leaving out {dropped_rows.counts(run)}" if run.dropped else ""
+    omitted = f", after leaving out {dropped_rows.counts(run)}" if run.dropped else ""
     worth = f", equivalent to {run.n_eff:.0f} independent rows" if run.n_eff is not None else ""
     rows = plural(run.n_valid or 0, "row")
     label = f" ({SAME_BATCH})" if run.same_batch else ""
-    columns = f"{rows} with H from {run.entropy!r} and R from {run.reward!r}{label}{out}"
+    columns = f"{rows} with H from {run.entropy!r} and R from {run.reward!r}{label}{omitted}"
     if run.until is None:
         return f"{columns}{worth}."
     return f"{columns}. The law is fitted to the {run.n_fitted} rows before the onset{worth}."
@@ -74,28 +74,30 @@ def _ceiling(run: RunResult) -> str:
     if run.ceiling is None:
         return ""
     identified = "identified" if run.identified and run.identified.ceiling else "not identified"
-    found = f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}"
+    sentence = f"The ceiling b - a, the reward at H = 0, is {wording.interval(run.ceiling)}"
     if run.verdict == "fails":
-        return f"{found}: not identified, since the law fails."
-    asked = f"within {number(identifiability.LARGEST_CEILING)} of the reward's standard deviation"
-    return f"{found}: {identified} (criteria: an interval {asked}, and a known form)."
+        return f"{sentence}: not identified, since the law fails."
+    criterion = (
+        f"within {number(identifiability.LARGEST_CEILING)} of the reward's standard deviation"
+    )
+    return f"{sentence}: {identified} (criteria: an interval {criterion}, and a known form)."
 
 
 def _over_forms(run: RunResult) -> str:
     """Return the ceiling averaged over the curves in H that AICc cannot distinguish."""
-    found = run.ceiling_over_forms
-    if found is None:
+    ceiling = run.ceiling_over_forms
+    if ceiling is None:
         return ""
-    value = wording.estimate(found.value, found.low, found.high)
+    value = wording.estimate(ceiling.value, ceiling.low, ceiling.high)
     curves = ", ".join(
         f"{alternatives.RIVALS.get(name, 'exp(H)')} {weight:.0%}"
-        for name, weight in found.weights.items()
+        for name, weight in ceiling.weights.items()
     )
-    bound = ", at the bound of the reward's range" if found.at_bound else ""
-    below = f"H = 0 lies {number(found.beyond_nats)} nats below the lowest H seen"
+    bound = ", at the bound of the reward's range" if ceiling.at_bound else ""
+    distance = f"H = 0 lies {number(ceiling.beyond_nats)} nats below the lowest H seen"
     return (
         f"Averaged over the curves that AICc cannot distinguish ({curves}), the ceiling is "
-        f"{value}{bound}. {below}."
+        f"{value}{bound}. {distance}."
     )
 
 
@@ -115,15 +117,15 @@ def _onset(run: RunResult) -> str:
         return "The onset is unknown: there are too few rows to look for one."
     if run.onset is None:
         return "No onset: H did not collapse, was not spent and did not explode."
-    where = ONSETS.get(run.onset.kind, "")
-    return f"Onset: {wording.onset_words(run.onset)}, {where}."
+    description = ONSETS.get(run.onset.kind, "")
+    return f"Onset: {wording.onset_words(run.onset)}, {description}."
 
 
 def _regime(run: RunResult) -> str:
     if run.regime is None:
         return ""
-    gained = f"; R gained {wording.interval(run.gain)}" if run.gain is not None else ""
-    return f"Regime {run.regime}: {REGIMES.get(run.regime, '')}{gained}{silent_share(run)}."
+    gain_text = f"; R gained {wording.interval(run.gain)}" if run.gain is not None else ""
+    return f"Regime {run.regime}: {REGIMES.get(run.regime, '')}{gain_text}{silent_share(run)}."
 
 
 def _policy(run: RunResult) -> str:
@@ -131,8 +133,8 @@ def _policy(run: RunResult) -> str:
     end = (run.yardsticks or {}).get(OWN)
     if end is None or end.listening is None:
         return ""
-    heard = end.anchors.attentive_listening
-    beside = f" (attentive reference: {number(heard)})" if heard is not None else ""
+    reference = end.anchors.attentive_listening
+    reference_text = f" (attentive reference: {number(reference)})" if reference is not None else ""
     word = POLICIES.get(run.policy_verdict or "", "unknown, since the level's card has no anchors")
     parts = [
         f"reward {number(end.reward)}" if end.reward is not None else "",
@@ -141,7 +143,7 @@ def _policy(run: RunResult) -> str:
         f"listening share {number(end.share)}" if end.share is not None else "",
     ]
     rewards = ", ".join(part for part in parts if part)
-    return f"Policy: {word}. Listening {number(end.listening)} nats{beside}; {rewards}."
+    return f"Policy: {word}. Listening {number(end.listening)} nats{reference_text}; {rewards}."
 
 
 def _verdict(run: RunResult) -> list[str]:
@@ -152,11 +154,11 @@ def _verdict(run: RunResult) -> list[str]:
         skill = run.out_of_time_skill
         predicts = f", and the first part predicts the rest (skill {skill:.2f})" if skill else ""
         return [f"Verdict: {word}, since the interval of a lies above 0{predicts}."]
-    because = "; ".join(
+    reasons = "; ".join(
         f"{wording.without_underscores(reason)}: {REASONS.get(reason, '')}"
         for reason in run.reasons
     )
-    return [f"Verdict: {word}{_before_onset(run)}.", f"  {because}{_measured_skill(run)}."]
+    return [f"Verdict: {word}{_before_onset(run)}.", f"  {reasons}{_measured_skill(run)}."]
 
 
 def _before_onset(run: RunResult) -> str:
@@ -207,14 +209,20 @@ def stages(run: RunResult) -> str:
             for column, value in stage.what.items()
             if value
         )
-        of = f"steps {stage.from_step:.0f} to {stage.to_step:.0f}{f' ({users})' if users else ''}"
+        steps_text = (
+            f"steps {stage.from_step:.0f} to {stage.to_step:.0f}{f' ({users})' if users else ''}"
+        )
         verdict = wording.VERDICT_WORDS.get(stage.verdict, stage.verdict)
         a, ceiling = _bounded(stage.a), _bounded(stage.ceiling)
-        parts.append(f"{of}: a = {a}, ceiling {ceiling}, {verdict}")
-    alike = {"common": "The stages may share one a", "separate": "The stages differ in a"}.get(
+        parts.append(f"{steps_text}: a = {a}, ceiling {ceiling}, {verdict}")
+    comparison = {"common": "The stages may share one a", "separate": "The stages differ in a"}.get(
         run.stages_a or ""
     )
-    p = f" {alike} (p = {run.stages_a_p:.2g})." if alike and run.stages_a_p is not None else ""
+    p = (
+        f" {comparison} (p = {run.stages_a_p:.2g})."
+        if comparison and run.stages_a_p is not None
+        else ""
+    )
     return f"Training reward by stage of the users: {'; '.join(parts)}.{p}"
 
 
@@ -223,23 +231,23 @@ def null_control(run: RunResult) -> str:
     if run.net_of_null is None:
         return ""
     numbers = {"fall": run.net_of_null.fall, "gain": run.net_of_null.gain}
-    net = ", ".join(f"{what} {wording.interval(value)}" for what, value in numbers.items() if value)
-    beyond = f"; net of the null control: {net}" if net else ""
+    net = ", ".join(f"{name} {wording.interval(value)}" for name, value in numbers.items() if value)
+    net_text = f"; net of the null control: {net}" if net else ""
     if run.null_share is None:
         return (
-            f"H fell by no more than its noise, so the null control's share is undefined{beyond}."
+            f"H fell by no more than its noise, so the null control's share is undefined{net_text}."
         )
-    driven = " (more than half: noise driven)" if run.noise_driven else ""
+    noise_text = " (more than half: noise driven)" if run.noise_driven else ""
     share = wording.interval(run.null_share)
-    return f"The null control explains {share} of the fall of H{driven}{beyond}."
+    return f"The null control explains {share} of the fall of H{noise_text}{net_text}."
 
 
 def at_onset(run: RunResult) -> str:
     """Return the reward left and some columns at the onset, and the onset of H on the probe."""
     if run.onset is None or run.at_onset is None:
         return ""
-    left = run.at_onset.reward_left
-    parts = [f"remaining reward {_bounded(left)}"] if left else []
+    reward_left = run.at_onset.reward_left
+    parts = [f"remaining reward {_bounded(reward_left)}"] if reward_left else []
     columns = {name: run.at_onset.columns.get(name) for name in AT_ONSET}
     parts += [f"{AT_ONSET[name]} {number(v)}" for name, v in columns.items() if v is not None]
     probe = f" On entropy/probe: {wording.onset_words(run.onset_probe)}." if run.onset_probe else ""

@@ -20,18 +20,20 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     The ceiling can be unidentified although the law holds: R may follow exp(H) in points too few or
     too noisy to extrapolate from. Runs that are excluded from means are counted, not described.
     """
-    finished, out = _in_means(analysis, runs)
-    found = f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_same_batch(finished)}"
-    return f"{found}{_noise(finished)}{_deaf(finished)}{_invalid_users(finished)}{out}"
+    finished, note = _in_means(analysis, runs)
+    sentence = (
+        f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_same_batch(finished)}"
+    )
+    return f"{sentence}{_noise(finished)}{_deaf(finished)}{_invalid_users(finished)}{note}"
 
 
 def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
     """Return the finished runs, or all if none is finished, and a note on the unfinished ones."""
     finished = analysis.runs_in_means(runs)
-    out = len(runs) - len(finished)
+    unfinished = len(runs) - len(finished)
     if not finished:
         return runs, ", unfinished"
-    return finished, f", {out} unfinished left out" if out else ""
+    return finished, f", {unfinished} unfinished left out" if unfinished else ""
 
 
 def _same_batch(runs: Sequence[RunResult]) -> str:
@@ -53,18 +55,21 @@ def _noise(runs: Sequence[RunResult]) -> str:
 def _deaf(runs: Sequence[RunResult]) -> str:
     """Return `, policy a template in 2` for several runs, or `, policy deaf` for one."""
     words = {"template": "a template", "deaf": "deaf"}
-    told = []
+    parts = []
     for verdict, word in words.items():
         count = sum(run.policy_verdict == verdict for run in runs)
-        where = f" {wording.in_runs(count, len(runs))}" if len(runs) > 1 else ""
+        runs_text = f" {wording.in_runs(count, len(runs))}" if len(runs) > 1 else ""
         if count:
-            told.append(f", policy {word}{where}")
-    return "".join(told)
+            parts.append(f", policy {word}{runs_text}")
+    return "".join(parts)
 
 
 def _invalid_users(runs: Sequence[RunResult]) -> str:
     """Return `, users not valid in 2` for several runs."""
-    count = sum(any(not one.valid for one in (run.validity or {}).values()) for run in runs)
+    count = sum(
+        any(not level_validity.valid for level_validity in (run.validity or {}).values())
+        for run in runs
+    )
     if count == 0:
         return ""
     return ", users not valid" + (f" {wording.in_runs(count, len(runs))}" if len(runs) > 1 else "")
@@ -72,14 +77,14 @@ def _invalid_users(runs: Sequence[RunResult]) -> str:
 
 def onset_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """Return `collapse from step 212 [205, 220]` or `no onset`; for several runs, their counts."""
-    finished, out = _in_means(analysis, runs)
-    return f"{_onsets(finished)}{out}{_diverged(analysis, runs)}"
+    finished, note = _in_means(analysis, runs)
+    return f"{_onsets(finished)}{note}{_diverged(analysis, runs)}"
 
 
 def _diverged(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """Return `, 2 diverged`."""
-    lost = {run for group in analysis.groups for run in group.diverged}
-    count = sum(run.run in lost for run in runs)
+    diverged = {run for group in analysis.groups for run in group.diverged}
+    count = sum(run.run in diverged for run in runs)
     return f", {count} diverged" if count else ""
 
 
@@ -92,13 +97,13 @@ def _onsets(runs: Sequence[RunResult]) -> str:
     kinds = Counter(onset.kind for onset in onsets)
     parts = []
     for kind, count in kinds.most_common():
-        at = sorted(onset.step for onset in onsets if onset.kind == kind)
-        ends = dict.fromkeys((f"{at[0]:.0f}", f"{at[-1]:.0f}"))
-        where = (" and " if count == 2 else " to ").join(ends)
+        steps = sorted(onset.step for onset in onsets if onset.kind == kind)
+        ends = dict.fromkeys((f"{steps[0]:.0f}", f"{steps[-1]:.0f}"))
+        range_text = (" and " if count == 2 else " to ").join(ends)
         words = wording.ONSET_WORDS.get(kind, wording.without_underscores(kind))
-        parts.append(f"{words} {where} {wording.in_runs(count, len(runs))}")
-    without = len(runs) - len(onsets)
-    return ", ".join([*parts, f"no onset in {without}"] if without else parts)
+        parts.append(f"{words} {range_text} {wording.in_runs(count, len(runs))}")
+    no_onset = len(runs) - len(onsets)
+    return ", ".join([*parts, f"no onset in {no_onset}"] if no_onset else parts)
 
 
 def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
@@ -108,20 +113,22 @@ def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:
         return "ceiling not identified" + (" in any run" if len(runs) > 1 else "")
     if len(runs) == 1:
         return f"ceiling {wording.interval(ceilings[0])}"
-    of = "" if len(ceilings) == len(runs) else f" (identified in {len(ceilings)} of {len(runs)})"
+    identified_text = (
+        "" if len(ceilings) == len(runs) else f" (identified in {len(ceilings)} of {len(runs)})"
+    )
     pooled = _pooled_ceiling(analysis, runs)
     if pooled is not None:
-        return f"ceiling {wording.pooled(pooled)}{of}"
+        return f"ceiling {wording.pooled(pooled)}{identified_text}"
     values = sorted(ceiling.value for ceiling in ceilings)
     ends = dict.fromkeys((wording.number(values[0]), wording.number(values[-1])))
-    return f"ceiling {' to '.join(ends)}{of}"
+    return f"ceiling {' to '.join(ends)}{identified_text}"
 
 
 def _pooled_ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> SeedMean | None:
     """Return the ceiling over seeds; None if these runs are not one group or it has no interval."""
-    wanted = {run.run for run in runs}
+    names = {run.run for run in runs}
     for group in analysis.groups:
-        if wanted <= set(group.runs) and group.ceiling.low is not None:
+        if names <= set(group.runs) and group.ceiling.low is not None:
             return group.ceiling
     return None
 
@@ -157,12 +164,12 @@ def judged_part(series: RunSeries, fitted: FittedLaw) -> RunSeries:
     """Return the series with only the points that the law was judged on, and the full course."""
     if fitted.until is None:
         return series
-    before = series.steps < fitted.until
+    judged = series.steps < fitted.until
     return replace(
         series,
-        steps=series.steps[before],
-        entropy=series.entropy[before],
-        reward=series.reward[before],
+        steps=series.steps[judged],
+        entropy=series.entropy[judged],
+        reward=series.reward[judged],
     )
 
 

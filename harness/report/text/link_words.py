@@ -25,8 +25,8 @@ def statement(link: Link) -> str:
 def measured_quantity(link: Link) -> str:
     """Return the quantity, with its unit where the words do not imply it."""
     unit = quantities.of_link(link).unit
-    told = unit == quantities.NATS or link.probe is not None
-    return f"{_quantity(link)}{f', {quantities.unit_of(link)}' if told else ''}"
+    has_unit = unit == quantities.NATS or link.probe is not None
+    return f"{_quantity(link)}{f', {quantities.unit_of(link)}' if has_unit else ''}"
 
 
 def compared_arms(link: Link) -> str:
@@ -38,8 +38,8 @@ def compared_arms(link: Link) -> str:
 def statement_with_margin(link: Link) -> str:
     """Return the statement with its margin and its condition."""
     condition = f", if {link.given!r} holds" if link.given else ""
-    of_sd = f" (a standard deviation of {link.least_gain:.3g})" if link.crossed else ""
-    return f"{statement(link)}; margin {link.margin:g}{of_sd}{condition}"
+    sd_text = f" (a standard deviation of {link.least_gain:.3g})" if link.crossed else ""
+    return f"{statement(link)}; margin {link.margin:g}{sd_text}{condition}"
 
 
 def layout(table: FactorialTable) -> Sequence[str]:
@@ -49,8 +49,8 @@ def layout(table: FactorialTable) -> Sequence[str]:
     return [f"{table.rows} down, {table.columns} across:", *rows]
 
 
-def interval(found: Interval, link: Link) -> str:
-    return wording.interval(found) if link.crossed is None else wording.variance(found)
+def interval(estimate: Interval, link: Link) -> str:
+    return wording.interval(estimate) if link.crossed is None else wording.variance(estimate)
 
 
 def _quantity(link: Link) -> str:

@@ -34,9 +34,9 @@ def by_level(analysis: Analysis, runs: Iterable[RunResult]) -> dict[str, list[Ru
 
 def _level_rank(panel: str) -> tuple[bool, bool, str, int, str]:
     level, *variants = panel.split(", ")
-    named, null_control = level in LEVELS, variants[-1:] == ["null control"]
+    is_named, null_control = level in LEVELS, variants[-1:] == ["null control"]
     remedies = ", ".join(variants[:-1] if null_control else variants)
-    return not named, null_control, remedies, LEVELS.index(level) if named else 0, panel
+    return not is_named, null_control, remedies, LEVELS.index(level) if is_named else 0, panel
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
@@ -48,8 +48,8 @@ def short_names(paths: Sequence[str]) -> dict[str, str]:
     parts = [PurePath(path).parts or (path,) for path in paths]
     deepest = max(map(len, parts), default=1)
     tails = ([str(PurePath(*part[-depth:])) for part in parts] for depth in range(1, deepest + 1))
-    called = next((names for names in tails if len(set(names)) == len(set(paths))), paths)
-    return dict(zip(paths, called, strict=True))
+    unique = next((names for names in tails if len(set(names)) == len(set(paths))), paths)
+    return dict(zip(paths, unique, strict=True))
 
 
 def names(analysis: Analysis) -> dict[str, str]:
@@ -67,5 +67,5 @@ def legends(analysis: Analysis, runs: Sequence[RunResult]) -> dict[str, str]:
     marks = {r.run: UNFINISHED if r.unfinished is not None else "" for r in runs}
     if None not in seeds.values() and max(points.values(), default=0) <= 1:
         return {run: f"seed {seed}{marks[run]}" for run, seed in seeds.items()}
-    called = names(analysis)
-    return {r.run: f"{called[r.run]}{marks[r.run]}" for r in runs}
+    run_names = names(analysis)
+    return {r.run: f"{run_names[r.run]}{marks[r.run]}" for r in runs}

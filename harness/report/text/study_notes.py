@@ -28,12 +28,12 @@ NO_PAIRS = "no link can be judged yet: none has a pair of finished runs"
 def notes(outcome: StudyOutcome) -> Iterator[str]:
     """Yield the lines below the table: method, doubts, counts."""
     if has_finished_runs(outcome):
-        yield from _of_links(outcome)
+        yield from _link_notes(outcome)
     else:
         yield NO_PAIRS
-    yield from _left_out(outcome)
+    yield from _left_out_lines(outcome)
     if any(counts.failed < counts.planned for counts in outcome.counts.values()):
-        yield from _of_finished_runs(outcome)
+        yield from _finished_run_notes(outcome)
     for sentence in outcome.changed:
         yield f"changed since the first runs were planned: {sentence}"
     if has_finished_runs(outcome):
@@ -46,21 +46,21 @@ def has_finished_runs(outcome: StudyOutcome) -> bool:
     return len(finished) >= min(2, len(outcome.counts))
 
 
-def _of_links(outcome: StudyOutcome) -> Iterator[str]:
+def _link_notes(outcome: StudyOutcome) -> Iterator[str]:
     yield METHOD
-    if any(judged.link.crossed for judged in (*outcome.checks, *outcome.links)):
+    if any(result.link.crossed for result in (*outcome.checks, *outcome.links)):
         yield CROSSED
-    for judged in (*outcome.checks, *outcome.links):
-        if remarks := list(_of_link(judged)):
-            yield f"{judged.link.name}: {'; '.join(remarks)}"
+    for result in (*outcome.checks, *outcome.links):
+        if remarks := list(_notes_on_link(result)):
+            yield f"{result.link.name}: {'; '.join(remarks)}"
 
 
-def _left_out(outcome: StudyOutcome) -> Iterator[str]:
+def _left_out_lines(outcome: StudyOutcome) -> Iterator[str]:
     """Yield the runs of each arm that are left out, then the number of runs not started."""
     for arm, counts in outcome.counts.items():
         left_out = [
-            f"{count} of {plural(counts.planned, 'run')} {what}"
-            for count, what in (
+            f"{count} of {plural(counts.planned, 'run')} {description}"
+            for count, description in (
                 (counts.failed - counts.not_started, f"failed or unfinished{_diverged(counts)}"),
                 (counts.inactive, "with an inactive remedy, left out"),
             )
@@ -76,45 +76,45 @@ def _left_out(outcome: StudyOutcome) -> Iterator[str]:
     if len(waiting) == len(outcome.counts) > 1 and len({*waiting.values()}) == 1:
         yield f"runs not started: {next(iter(waiting.values()))} in every arm"
     elif waiting:
-        yield f"runs not started: {', '.join(f'{arm} {of}' for arm, of in waiting.items())}"
+        yield f"runs not started: {', '.join(f'{arm} {count}' for arm, count in waiting.items())}"
 
 
-def _of_finished_runs(outcome: StudyOutcome) -> Iterator[str]:
+def _finished_run_notes(outcome: StudyOutcome) -> Iterator[str]:
     """Yield the best arms, the rival explanation and the comparison with deaf schedules."""
-    for name, chosen in outcome.chosen.items():
-        of_arms = ", ".join(outcome.stated.best[name])
-        if chosen:
-            yield f"{name} is {chosen}, the best of {of_arms}"
+    for name, best_arm in outcome.chosen.items():
+        arms = ", ".join(outcome.stated.best[name])
+        if best_arm:
+            yield f"{name} is {best_arm}, the best of {arms}"
         else:
-            yield f"{name} is not known, since no run of {of_arms} has a value"
-    starved, of = outcome.starved
+            yield f"{name} is not known, since no run of {arms} has a value"
+    starved, total = outcome.starved
     if outcome.stated.rival:
-        yield f"rival explanation, starvation: {starved} of {plural(of, 'run')} starved"
-    yield from _beside_deaf_schedule(outcome)
+        yield f"rival explanation, starvation: {starved} of {plural(total, 'run')} starved"
+    yield from _deaf_schedule_notes(outcome)
 
 
-def _beside_deaf_schedule(outcome: StudyOutcome) -> Iterator[str]:
+def _deaf_schedule_notes(outcome: StudyOutcome) -> Iterator[str]:
     """Yield how far each arm ends above the best fixed schedule, which hears nothing."""
     unknown: dict[str, list[str]] = {}
-    for one in outcome.above_deaf:
-        level = "its own level" if one.level == OWN else one.level
-        gap = one.difference
+    for comparison in outcome.above_deaf:
+        level = "its own level" if comparison.level == OWN else comparison.level
+        gap = comparison.difference
         if gap is None:
-            unknown.setdefault(one.why or "", []).append(f"{one.arm} on {level}")
+            unknown.setdefault(comparison.why or "", []).append(f"{comparison.arm} on {level}")
             continue
-        ends = wording.number(gap.value)
+        estimate_text = wording.number(gap.value)
         if gap.low is not None and gap.high is not None:
-            ends = wording.estimate(gap.value, gap.low, gap.high)
+            estimate_text = wording.estimate(gap.value, gap.low, gap.high)
         above = (
             ""
-            if one.is_above is None
+            if comparison.is_above is None
             else " (above)"
-            if one.is_above
+            if comparison.is_above
             else " (not shown to be above)"
         )
-        doubt = f"; {one.why}" if one.why else ""
+        doubt = f"; {comparison.why}" if comparison.why else ""
         minus = f"reward at the end minus the best deaf schedule's on {level}"
-        yield f"{one.arm}, {minus}: {ends}{above}{doubt}"
+        yield f"{comparison.arm}, {minus}: {estimate_text}{above}{doubt}"
     for why, arms in unknown.items():
         yield f"not compared with the best deaf schedule: {', '.join(arms)}; {why}"
 
@@ -124,84 +124,94 @@ def _diverged(counts: ArmCounts) -> str:
     return f", {counts.diverged} of them diverged: {names}" if names else ""
 
 
-def _of_link(judged: LinkResult) -> Iterator[str]:
+def _notes_on_link(result: LinkResult) -> Iterator[str]:
     """Yield the notes on a link that do not fit into its row."""
-    if judged.own:
-        yield ", ".join(f"{arm} {_of_arm(judged, arm)}" for arm in judged.own)
-    if judged.link.crossed is not None and judged.own:
-        yield from _of_table(judged, judged.link.crossed)
-    if judged.why:
-        yield f"{judged.why}{_open(judged)}"
-    if judged.lost:
-        yield _diverged_pairs(judged)
-    if judged.unanswered:
-        yield _unanswered(judged)
-    if len(judged.looks) > 1:
-        yield f"earlier looks had {', '.join(map(str, judged.looks[:-1]))} pairs"
-    if judged.censored and judged.why != NO_ONSET:
-        runs = plural(judged.censored, "run")
-        is_onset = quantities.of_link(judged.link).is_onset
+    if result.own:
+        yield ", ".join(f"{arm} {_arm_text(result, arm)}" for arm in result.own)
+    if result.link.crossed is not None and result.own:
+        yield from _table_notes(result, result.link.crossed)
+    if result.why:
+        yield f"{result.why}{_detectable_note(result)}"
+    if result.lost:
+        yield _diverged_pairs(result)
+    if result.unanswered:
+        yield _unanswered_text(result)
+    if len(result.looks) > 1:
+        yield f"earlier looks had {', '.join(map(str, result.looks[:-1]))} pairs"
+    if result.censored and result.why != NO_ONSET:
+        runs = plural(result.censored, "run")
+        is_onset = quantities.of_link(result.link).is_onset
         lacking = "an onset" if is_onset else "a lasting fall of H"
         yield f"{runs} without {lacking} counted as if it came at the end of the run"
 
 
-def _of_table(judged: LinkResult, table: FactorialTable) -> Iterator[str]:
+def _table_notes(result: LinkResult, table: FactorialTable) -> Iterator[str]:
     """Yield the standard deviations of both factors, then the mean of each arm, row by row."""
-    sizes = {name: of for name, of in judged.own.items() if name in table.factors}
-    told = (f"{name} {max(0.0, of.value) ** 0.5:.3f}" for name, of in sizes.items() if of)
-    yield f"as standard deviations: {', '.join(told)}"
-    means = {arm: sum(of.values()) / len(of) for arm, of in judged.of_arms.items()}
+    sizes = {name: estimate for name, estimate in result.own.items() if name in table.factors}
+    sd_texts = (
+        f"{name} {max(0.0, estimate.value) ** 0.5:.3f}"
+        for name, estimate in sizes.items()
+        if estimate
+    )
+    yield f"as standard deviations: {', '.join(sd_texts)}"
+    means = {
+        arm: sum(estimate.values()) / len(estimate) for arm, estimate in result.of_arms.items()
+    }
     rows = (", ".join(f"{arm} {wording.number(means[arm])}" for arm in row) for row in table.arms)
     yield f"means over seeds, one row for each level of {table.rows}: {' | '.join(rows)}"
 
 
-def _of_arm(judged: LinkResult, arm: str) -> str:
+def _arm_text(result: LinkResult, arm: str) -> str:
     """Return the mean of an arm with its interval, or the one number that all its seeds share."""
-    mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
+    mean, numbers = result.own[arm], [*result.own_by_seed[arm].values()]
     if mean is not None:
-        return link_words.interval(mean, judged.link)
+        return link_words.interval(mean, result.link)
     if not numbers:
         return "-"
-    one = wording.number(numbers[0])
-    return one if len(numbers) == 1 else f"{one} in each of {plural(len(numbers), 'seed')}"
-
-
-def _unanswered(judged: LinkResult) -> str:
-    """Return the runs for which the probe gave no number, grouped by reason."""
-    by_reason: dict[str, list[str]] = {}
-    for name, why in judged.unanswered.items():
-        by_reason.setdefault(why, []).append(name)
-    told = (f"{', '.join(names)}: {why}" for why, names in by_reason.items())
-    return f"no number for {plural(len(judged.unanswered), 'run')}: {'; '.join(told)}"
-
-
-def _diverged_pairs(judged: LinkResult) -> str:
-    """Return how many pairs are missing since a run diverged, and their largest possible effect."""
-    names = ", ".join(name for one in judged.lost.values() for name in one.runs)
-    missing = f"{plural(len(judged.lost), 'pair')} missing because a run diverged ({names})"
-    if judged.if_lost_at_worst is None or judged.p is None:
-        return missing
-    if judged.at_worst is None:
-        return f"{missing}; with them any difference is possible, since their range is not known"
-    at_worst = link_words.interval(judged.at_worst, judged.link)
+    shared_number = wording.number(numbers[0])
     return (
-        f"{missing}; with their least favourable values the difference is {at_worst}, "
-        f"{judged.if_lost_at_worst}"
+        shared_number
+        if len(numbers) == 1
+        else f"{shared_number} in each of {plural(len(numbers), 'seed')}"
     )
 
 
-def _open(judged: LinkResult) -> str:
-    if judged.minimum_detectable is None or not is_open(judged):
+def _unanswered_text(result: LinkResult) -> str:
+    """Return the runs for which the probe gave no number, grouped by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, why in result.unanswered.items():
+        by_reason.setdefault(why, []).append(name)
+    reason_texts = (f"{', '.join(names)}: {why}" for why, names in by_reason.items())
+    return f"no number for {plural(len(result.unanswered), 'run')}: {'; '.join(reason_texts)}"
+
+
+def _diverged_pairs(result: LinkResult) -> str:
+    """Return how many pairs are missing since a run diverged, and their largest possible effect."""
+    names = ", ".join(name for pair in result.lost.values() for name in pair.runs)
+    missing = f"{plural(len(result.lost), 'pair')} missing because a run diverged ({names})"
+    if result.if_lost_at_worst is None or result.p is None:
+        return missing
+    if result.at_worst is None:
+        return f"{missing}; with them any difference is possible, since their range is not known"
+    at_worst = link_words.interval(result.at_worst, result.link)
+    return (
+        f"{missing}; with their least favourable values the difference is {at_worst}, "
+        f"{result.if_lost_at_worst}"
+    )
+
+
+def _detectable_note(result: LinkResult) -> str:
+    if result.minimum_detectable is None or not is_open(result):
         return ""
-    needed = f"; {judged.seeds_needed} seeds would decide" if judged.seeds_needed else ""
-    least = wording.number(judged.minimum_detectable)
-    if judged.link.crossed is not None:
-        least = f"{judged.minimum_detectable:.2g}"
-    return f"; {plural(judged.pairs, 'pair')} detect {least} in 80% of cases{needed}"
+    needed = f"; {result.seeds_needed} seeds would decide" if result.seeds_needed else ""
+    least = wording.number(result.minimum_detectable)
+    if result.link.crossed is not None:
+        least = f"{result.minimum_detectable:.2g}"
+    return f"; {plural(result.pairs, 'pair')} detect {least} in 80% of cases{needed}"
 
 
-def seeds(judged: Sequence[int]) -> str:
+def seeds(numbers: Sequence[int]) -> str:
     """Return `seeds 1 to 10`, or the list of seeds if it is not a range."""
-    first, last = judged[0], judged[-1]
-    whole = len(judged) > 2 and list(judged) == list(range(first, last + 1))
-    return f"seeds {f'{first} to {last}' if whole else ', '.join(map(str, judged))}"
+    first, last = numbers[0], numbers[-1]
+    is_range = len(numbers) > 2 and list(numbers) == list(range(first, last + 1))
+    return f"seeds {f'{first} to {last}' if is_range else ', '.join(map(str, numbers))}"

@@ -55,13 +55,13 @@ def number(value: float, half_width: float = math.inf) -> str:
 
 def estimate(value: float, low: float, high: float) -> str:
     """Return `0.81 [0.78, 0.84]`."""
-    half = (high - low) / 2
-    return f"{number(value, half)} {bounds(low, high)}"
+    half_width = (high - low) / 2
+    return f"{number(value, half_width)} {bounds(low, high)}"
 
 
 def bounds(low: float, high: float) -> str:
-    half = (high - low) / 2
-    return f"[{number(low, half)}, {number(high, half)}]"
+    half_width = (high - low) / 2
+    return f"[{number(low, half_width)}, {number(high, half_width)}]"
 
 
 def interval(estimated: Interval) -> str:
@@ -70,8 +70,8 @@ def interval(estimated: Interval) -> str:
 
 def variance(estimated: Interval) -> str:
     """Return as `interval`, with two digits of the half-width: variances of rewards are small."""
-    half = (estimated.high - estimated.low) / 2
-    places = max(2, min(9, 1 - math.floor(math.log10(half)))) if half > 0 else 4
+    half_width = (estimated.high - estimated.low) / 2
+    places = max(2, min(9, 1 - math.floor(math.log10(half_width)))) if half_width > 0 else 4
     value, low, high = (f"{x:.{places}f}" for x in (estimated.value, estimated.low, estimated.high))
     return f"{value} [{low}, {high}]"
 
@@ -144,11 +144,11 @@ def _part(axis: str, value: Any) -> str:
     return (
         without_underscores(str(value))
         if axis in NAMED_BY_VALUE
-        else f"{axis.rpartition('.')[2]}={_few(value)}"
+        else f"{axis.rpartition('.')[2]}={_short_value(value)}"
     )
 
 
-def _few(value: Any) -> str:
+def _short_value(value: Any) -> str:
     """Return the value of a config key; `praise,...,motives (8)` for a list too long for a name."""
     if not isinstance(value, list | tuple) or len(value) <= FEW_VALUES:
         return str(value)

@@ -58,37 +58,39 @@ class CurvePoint:
 
 
 def alternative_designs(
-    task: PlanningTask, found: PlannedDesign, made: SimulatedStudies
+    task: PlanningTask, planned: PlannedDesign, studies: SimulatedStudies
 ) -> tuple[AlternativeDesign, ...]:
     """Return designs with half and twice the seeds, up to power.MOST, and with the pilot's size."""
-    design, own = found.design, sizes.own_size(task)
+    design, own_size = planned.design, sizes.own_size(task)
     rows = [
         ("half as many seeds", max(2, design.seeds // 2), design.size),
         ("planned", design.seeds, design.size),
         ("twice as many seeds", 2 * design.seeds, design.size),
-        ("the pilot's own size", task.pilot.seeds, own),
+        ("the pilot's own size", task.pilot.seeds, own_size),
     ]
     rows = [row for row in rows if row[0] != "twice as many seeds" or row[1] <= power.MOST]
     return tuple(
         AlternativeDesign(
-            what,
+            name,
             seeds,
             size,
-            found.power if what == "planned" else search.power_at(task, made, size, seeds),
+            planned.power if name == "planned" else search.power_at(task, studies, size, seeds),
             search.hours(task, size, seeds),
         )
-        for what, seeds, size in rows
+        for name, seeds, size in rows
     )
 
 
-def pilot_differences(task: PlanningTask, asked: RequestedLevels) -> tuple[PilotDifference, ...]:
+def pilot_differences(
+    task: PlanningTask, requested: RequestedLevels
+) -> tuple[PilotDifference, ...]:
     """Return the differences in the pilot, each with its own Welch interval."""
     gaps, name = [], task.effect.quantity
     users = task.pilot.users_of(name)
-    for later, baseline in asked.pairs:
-        levels = [task.pilot.levels[place] for place in (later, baseline)]
-        known = [level.at(name, level.steps) for level in levels]
-        samples = [random_effects.unweighted(list(v[np.isfinite(v)])) for v in known]
+    for later, baseline in requested.pairs:
+        levels = [task.pilot.levels[index] for index in (later, baseline)]
+        values = [level.at(name, level.steps) for level in levels]
+        samples = [random_effects.unweighted(list(v[np.isfinite(v)])) for v in values]
         if not all(map(len, samples)):
             continue
         gap = random_effects.difference(*samples)
@@ -96,55 +98,55 @@ def pilot_differences(task: PlanningTask, asked: RequestedLevels) -> tuple[Pilot
         interval = gap.interval() if gap else None
         gaps.append(
             PilotDifference(
-                asked.names[later],
-                asked.names[baseline],
+                requested.names[later],
+                requested.names[baseline],
                 value,
                 interval.low if interval else None,
                 interval.high if interval else None,
                 users,
-                None if users in (None, OWN_USERS) else _of_own_users(levels, name),
+                None if users in (None, OWN_USERS) else _own_users_difference(levels, name),
             )
         )
     return tuple(gaps)
 
 
-def _of_own_users(levels: Sequence[PilotLevel], quantity: str) -> float | None:
+def _own_users_difference(levels: Sequence[PilotLevel], quantity: str) -> float | None:
     """Return the mean of the first level minus that of the second; None if either is missing."""
     means = []
     for level in levels:
-        known = [v for v in level.of_own_users.get(quantity, ()) if v is not None]
-        if not known:
+        numbers = [v for v in level.of_own_users.get(quantity, ()) if v is not None]
+        if not numbers:
             return None
-        means.append(float(np.mean(known)))
+        means.append(float(np.mean(numbers)))
     return means[0] - means[1]
 
 
 def directions(
-    own: Sequence[PilotDifference], asked: RequestedLevels
+    differences: Sequence[PilotDifference], requested: RequestedLevels
 ) -> dict[tuple[int, int], int]:
     """Return pair -> sign of its difference, for pairs whose pilot interval excludes 0."""
-    place = {name: at for at, name in enumerate(asked.names)}
+    index_of = {name: index for index, name in enumerate(requested.names)}
     return {
-        (place[gap.later], place[gap.baseline]): 1 if gap.value > 0 else -1
-        for gap in own
+        (index_of[gap.later], index_of[gap.baseline]): 1 if gap.value > 0 else -1
+        for gap in differences
         if gap.low is not None and gap.high is not None and (gap.low > 0 or gap.high < 0)
     }
 
 
-def power_curve(task: PlanningTask, found: PlannedDesign) -> list[CurvePoint]:
+def power_curve(task: PlanningTask, planned: PlannedDesign) -> list[CurvePoint]:
     """Return the power curve at the planned size, by the closed form."""
-    pairs = search.draw_pairs(task, found.design.size)
+    pairs = search.draw_pairs(task, planned.design.size)
     assert not isinstance(pairs, str)
-    pair = pairs[found.pair]
-    most = min(power.MOST, max(12, 3 * found.design.seeds))
+    pair = pairs[planned.pair]
+    most = min(power.MOST, max(12, 3 * planned.design.seeds))
     seeds = np.unique(np.linspace(power.FEWEST, most, 40).round())
     points = []
     for multiple in SHOWN:
         scaled = search.scale_difference(pair, multiple)
-        each = power.closed_form_power(task.rule, scaled, seeds)
-        low, high = np.quantile(each, (0.025, 0.975), axis=0)
+        power_draws = power.closed_form_power(task.rule, scaled, seeds)
+        low, high = np.quantile(power_draws, (0.025, 0.975), axis=0)
         points += [
             CurvePoint(task.effect.value * multiple, int(n), float(p), float(a), float(b))
-            for n, p, a, b in zip(seeds, each.mean(axis=0), low, high, strict=True)
+            for n, p, a, b in zip(seeds, power_draws.mean(axis=0), low, high, strict=True)
         ]
     return points

@@ -93,87 +93,99 @@ def make_plan(question: PlanRequest) -> PlanResult:
     """
     typed = settings.typed_keys(question.words)
     if question.pilot is None:
-        asked = settings.parse_levels(question.words)
-        check_range(question.effect, asked.configs[0])
-        known = shipped.of(asked.flat)
+        requested = settings.parse_levels(question.words)
+        check_range(question.effect, requested.configs[0])
+        pilot = shipped.of(requested.flat)
     else:
-        asked, known = matching.match_pilot(question.pilot, question.words, typed)
-        check_range(question.effect, asked.configs[0])
-    if known is None:
+        requested, pilot = matching.match_pilot(question.pilot, question.words, typed)
+        check_range(question.effect, requested.configs[0])
+    if pilot is None:
         why = (
             "the spread over seeds is not known for these settings, and no pilot was named: "
             "run one, then plan with --from"
         )
-        return _plan_without_design(question, asked, None, why)
-    return _plan_with_design(question, asked, known)
+        return _plan_without_design(question, requested, None, why)
+    return _plan_with_design(question, requested, pilot)
 
 
-def task_of(question: PlanRequest, asked: RequestedLevels, pilot: Pilot) -> PlanningTask:
+def task_of(question: PlanRequest, requested: RequestedLevels, pilot: Pilot) -> PlanningTask:
     """Return the task of the search."""
     effect = question.effect
     others = tuple(q for q in pilot.tested if q != effect.quantity)
     rule = DecisionRule(
         effect.quantity,
-        asked.pairs,
+        requested.pairs,
         others if effect.is_contrast else (),
         not effect.is_contrast,
         question.primary,
     )
-    return PlanningTask(effect, rule, pilot, asked.configs, question.power, asked.typed)
+    return PlanningTask(effect, rule, pilot, requested.configs, question.power, requested.typed)
 
 
-def _plan_with_design(question: PlanRequest, asked: RequestedLevels, pilot: Pilot) -> PlanResult:
-    task = task_of(question, asked, pilot)
+def _plan_with_design(
+    question: PlanRequest, requested: RequestedLevels, pilot: Pilot
+) -> PlanResult:
+    task = task_of(question, requested, pilot)
     why, hopeless = unclear.why_no_plan(task)
-    made = search.simulated_studies(task)
-    found = why or search.plan(task, made)
-    if isinstance(found, OutOfReach):
-        beyond = unclear.out_of_reach(task, found)
-        reach = replace(_plan_without_design(question, asked, pilot, beyond), command=None)
-        return replace(reach, reach=found.least, pilot_cost=None)
-    if isinstance(found, str):
-        unknown = _plan_without_design(question, asked, pilot, found)
-        return replace(unknown, command=None, pilot_cost=None) if hopeless else unknown
-    design = found.design
-    every = _every(pilot, design.size.steps)
-    held = {STEPS: design.size.steps, USERS: design.size.users, REPEATS: design.size.repeats}
-    words = settings.with_sizes(asked, {EVERY: every, **held} if every else held)
-    first = _first_seed(pilot, design.seeds)
-    own = alternatives.pilot_differences(task, asked)
+    studies = search.simulated_studies(task)
+    planned = why or search.plan(task, studies)
+    if isinstance(planned, OutOfReach):
+        reason = unclear.out_of_reach(task, planned)
+        reach = replace(_plan_without_design(question, requested, pilot, reason), command=None)
+        return replace(reach, reach=planned.least, pilot_cost=None)
+    if isinstance(planned, str):
+        without_design = _plan_without_design(question, requested, pilot, planned)
+        return (
+            replace(without_design, command=None, pilot_cost=None) if hopeless else without_design
+        )
+    design = planned.design
+    eval_every = _eval_every(pilot, design.size.steps)
+    design_sizes = {
+        STEPS: design.size.steps,
+        USERS: design.size.users,
+        REPEATS: design.size.repeats,
+    }
+    words = settings.with_sizes(
+        requested, {EVERY: eval_every, **design_sizes} if eval_every else design_sizes
+    )
+    first_seed = _first_seed(pilot, design.seeds)
+    differences = alternatives.pilot_differences(task, requested)
     study = None
     if not question.effect.is_contrast:
-        study = study_file.text(task, asked, words, alternatives.directions(own, asked))
+        study = study_file.text(
+            task, requested, words, alternatives.directions(differences, requested)
+        )
     program = "harness sweep" if study is None else f"harness study {study_file.NAME}"
     return PlanResult(
         effect=question.effect,
         wanted=question.power,
-        levels=asked.names,
+        levels=requested.names,
         decided_by=task.rule.words,
         source=pilot.source,
         pilot_seeds=tuple(len(level.seeds) for level in pilot.levels),
         column=pilot.column_of(question.effect.quantity),
-        command=settings.command(program, words if study is None else [], first, design.seeds),
-        planned=found,
-        eval_every=every,
-        conversations=asked.configs[0].trainer.conversations,
+        command=settings.command(program, words if study is None else [], first_seed, design.seeds),
+        planned=planned,
+        eval_every=eval_every,
+        conversations=requested.configs[0].trainer.conversations,
         kept=_fixed_settings(task),
-        around=alternatives.alternative_designs(task, found, made),
-        own=own,
-        curve=tuple(alternatives.power_curve(task, found)),
+        around=alternatives.alternative_designs(task, planned, studies),
+        own=differences,
+        curve=tuple(alternatives.power_curve(task, planned)),
         study=study,
         left_out=pilot.left_out,
         ended_early=pilot.ended_early,
-        null_controls=_null_controls(asked, study),
+        null_controls=_null_controls(requested, study),
     )
 
 
-def _null_controls(asked: RequestedLevels, study: str | None) -> str | None:
+def _null_controls(requested: RequestedLevels, study: str | None) -> str | None:
     """Return the setting that adds null controls; None if it was typed.
 
     Plans do not include them, because they double the cost and are not needed for the decision.
     """
     key = settings.NULL_CONTROLS.partition("=")[0]
-    if key in asked.typed:
+    if key in requested.typed:
         return None
     if study is None:
         return settings.NULL_CONTROLS
@@ -181,36 +193,44 @@ def _null_controls(asked: RequestedLevels, study: str | None) -> str | None:
 
 
 def _plan_without_design(
-    question: PlanRequest, asked: RequestedLevels, pilot: Pilot | None, why: str
+    question: PlanRequest, requested: RequestedLevels, pilot: Pilot | None, why: str
 ) -> PlanResult:
     """Return an answer without a design, with the command for a pilot."""
-    first = 1 if pilot is None else _first_seed(pilot, PILOT_SEEDS)
-    rarest = None if pilot is None else unclear.pilot_eval_every(task_of(question, asked, pilot))
-    words = asked.words if rarest is None else settings.with_sizes(asked, {EVERY: rarest})
-    configs = [config for config in asked.configs for _ in range(PILOT_SEEDS)]
+    first_seed = 1 if pilot is None else _first_seed(pilot, PILOT_SEEDS)
+    eval_every = (
+        None if pilot is None else unclear.pilot_eval_every(task_of(question, requested, pilot))
+    )
+    words = (
+        requested.words
+        if eval_every is None
+        else settings.with_sizes(requested, {EVERY: eval_every})
+    )
+    configs = [config for config in requested.configs for _ in range(PILOT_SEEDS)]
     return PlanResult(
         effect=question.effect,
         wanted=question.power,
-        levels=asked.names,
-        decided_by=task_of(question, asked, pilot).rule.words if pilot else "",
+        levels=requested.names,
+        decided_by=task_of(question, requested, pilot).rule.words if pilot else "",
         source=pilot.source if pilot else None,
         pilot_seeds=tuple(len(level.seeds) for level in pilot.levels) if pilot else (),
         column=pilot.column_of(question.effect.quantity) if pilot else None,
-        command=settings.command("harness sweep", words, first, PILOT_SEEDS),
+        command=settings.command("harness sweep", words, first_seed, PILOT_SEEDS),
         why=why,
         pilot_cost=cost.sentence(configs),
-        own=alternatives.pilot_differences(task_of(question, asked, pilot), asked) if pilot else (),
+        own=alternatives.pilot_differences(task_of(question, requested, pilot), requested)
+        if pilot
+        else (),
         left_out=pilot.left_out if pilot else (),
         ended_early=pilot.ended_early if pilot else (),
     )
 
 
-def _every(pilot: Pilot, steps: int) -> int | None:
+def _eval_every(pilot: Pilot, steps: int) -> int | None:
     """Return the trainer.eval_every with which the design is evaluated like the pilot."""
     config = pilot.levels[0].config
-    every, length = config.get(EVERY), int(config[STEPS])
-    if every is not None:
-        return int(every)
+    eval_every, length = config.get(EVERY), int(config[STEPS])
+    if eval_every is not None:
+        return int(eval_every)
     return None if steps == length else max(1, length // 20)
 
 

@@ -48,34 +48,34 @@ def group_moments(values: Floats, counts: Flags) -> GroupMoments:
     """Return means and variances of values of shape (studies, levels, seeds) where `counts`."""
     n = counts.sum(axis=2).astype(float)
     mean = np.where(counts, values, 0.0).sum(axis=2) / np.maximum(n, 1)
-    left = np.where(counts, values - mean[:, :, None], 0.0)
-    variance: Floats = (left**2).sum(axis=2) / np.maximum(n - 1, 1)
+    deviations = np.where(counts, values - mean[:, :, None], 0.0)
+    variance: Floats = (deviations**2).sum(axis=2) / np.maximum(n - 1, 1)
     return GroupMoments(mean, variance, n)
 
 
-def is_decided(rule: DecisionRule, found: GroupMoments, at: int) -> Flags:
-    """Return whether pair number `at` is decided to differ, with the later level higher.
+def is_decided(rule: DecisionRule, moments: GroupMoments, index: int) -> Flags:
+    """Return whether pair number `index` is decided to differ, with the later level higher.
 
     For a paired rule the groups are the differences of each pair.
     """
     if rule.paired:
-        p, value = _of_pairs(found, at)
+        p, value = _paired_p_and_value(moments, index)
         result: Flags = (p < claims.LEVEL) & (value > 0)
         return result
-    df = np.where(_with_prior(rule, found), found.df, 0.0)
-    prior = _prior(found.variance, df)
-    p = np.stack([_p_differs(found, df, prior, pair) for pair in rule.pairs], axis=1)
-    later, baseline = rule.pairs[at]
+    df = np.where(_compared_levels(rule, moments), moments.df, 0.0)
+    prior = _prior(moments.variance, df)
+    p = np.stack([_p_differs(moments, df, prior, pair) for pair in rule.pairs], axis=1)
+    later, baseline = rule.pairs[index]
     share = len(rule.pairs) / rule.comparisons
-    higher = found.mean[:, later] > found.mean[:, baseline]
-    said: Flags = (_holm(p)[:, at] < claims.LEVEL * share) & higher
-    return said
+    higher = moments.mean[:, later] > moments.mean[:, baseline]
+    decided: Flags = (_holm(p)[:, index] < claims.LEVEL * share) & higher
+    return decided
 
 
-def _of_pairs(found: GroupMoments, at: int) -> tuple[Floats, Floats]:
-    square = found.variance[:, at] / np.maximum(found.n[:, at], 1)
-    tested = found.enough[:, at] & (square > 0)
-    return _p(found.mean[:, at], square, found.df[:, at], tested), found.mean[:, at]
+def _paired_p_and_value(moments: GroupMoments, index: int) -> tuple[Floats, Floats]:
+    square = moments.variance[:, index] / np.maximum(moments.n[:, index], 1)
+    tested = moments.enough[:, index] & (square > 0)
+    return _p(moments.mean[:, index], square, moments.df[:, index], tested), moments.mean[:, index]
 
 
 def _p(value: Floats, square: Floats, df: Floats, tested: Flags) -> Floats:
@@ -97,69 +97,72 @@ def _holm(p: Floats) -> Floats:
 
 
 def _p_differs(
-    found: GroupMoments, df: Floats, prior: tuple[Floats, Floats], places: tuple[int, int]
+    moments: GroupMoments, df: Floats, prior: tuple[Floats, Floats], levels: tuple[int, int]
 ) -> Floats:
     """Return claims.p_differs of moderation.Prior.difference for one pair in each study.
 
     `df` is 0 for levels that are not in the prior.
     """
-    pair = list(places)
-    together, own = df.sum(axis=1), df[:, pair].sum(axis=1)
+    pair = list(levels)
+    total_df, own_df = df.sum(axis=1), df[:, pair].sum(axis=1)
     variance, weight = prior
-    weight = np.minimum(weight, moderation.BORROWED * (together - own))
-    held = np.maximum(weight[:, None] + df, 1)
-    used = (weight[:, None] * variance[:, None] + df * found.variance) / held
-    terms = used / np.maximum(found.n, 1)
+    weight = np.minimum(weight, moderation.BORROWED * (total_df - own_df))
+    posterior_df = np.maximum(weight[:, None] + df, 1)
+    moderated = (weight[:, None] * variance[:, None] + df * moments.variance) / posterior_df
+    terms = moderated / np.maximum(moments.n, 1)
     square = terms[:, pair].sum(axis=1)
     shares = np.zeros_like(df)
-    for place in pair:
-        own_part = df[:, place] / held[:, place]
-        borrowed = (1 - own_part)[:, None] * df / np.maximum(together, 1)[:, None]
-        borrowed[:, place] += own_part
-        shares += borrowed * used / np.maximum(found.n[:, [place]], 1)
-    tested = found.enough[:, pair].all(axis=1) & (found.variance[:, pair].sum(axis=1) > 0)
-    whole = np.where(tested, shares.sum(axis=1), 1.0)
-    parts = (shares / whole[:, None]) ** 2 / np.maximum(df, 1)
-    free = np.minimum(1 / np.where(tested, parts.sum(axis=1), 1.0), together)
-    return _p(found.mean[:, pair[0]] - found.mean[:, pair[1]], square, free, tested)
+    for level in pair:
+        own_part = df[:, level] / posterior_df[:, level]
+        borrowed = (1 - own_part)[:, None] * df / np.maximum(total_df, 1)[:, None]
+        borrowed[:, level] += own_part
+        shares += borrowed * moderated / np.maximum(moments.n[:, [level]], 1)
+    tested = moments.enough[:, pair].all(axis=1) & (moments.variance[:, pair].sum(axis=1) > 0)
+    total = np.where(tested, shares.sum(axis=1), 1.0)
+    parts = (shares / total[:, None]) ** 2 / np.maximum(df, 1)
+    sum_df = np.minimum(1 / np.where(tested, parts.sum(axis=1), 1.0), total_df)
+    return _p(moments.mean[:, pair[0]] - moments.mean[:, pair[1]], square, sum_df, tested)
 
 
-def _with_prior(rule: DecisionRule, found: GroupMoments) -> Flags:
+def _compared_levels(rule: DecisionRule, moments: GroupMoments) -> Flags:
     """Return a mask of the levels that are in at least one tested pair."""
-    inside = np.zeros(found.n.shape, dtype=bool)
+    is_compared = np.zeros(moments.n.shape, dtype=bool)
     for pair in map(list, rule.pairs):
-        both = found.enough[:, pair].all(axis=1)
-        inside[:, pair] |= np.expand_dims(both, 1)
-    return inside
+        have_enough = moments.enough[:, pair].all(axis=1)
+        is_compared[:, pair] |= np.expand_dims(have_enough, 1)
+    return is_compared
 
 
 def _prior(variances: Floats, df: Floats) -> tuple[Floats, Floats]:
     """Return s0^2 and d0 of moderation.prior for the levels of each study whose df is not 0."""
-    inside = df > 0
-    count = np.maximum(inside.sum(axis=1), 2)
-    free = np.where(inside, df, 1.0)
-    least = np.maximum(moderation.LEAST * _median(variances, inside), SMALLEST)[:, None]
-    logs = np.log(np.where(inside, np.maximum(variances, least), 1.0))
-    logs = np.where(inside, logs - special.digamma(free / 2) + np.log(free / 2), 0.0)
+    has_df = df > 0
+    count = np.maximum(has_df.sum(axis=1), 2)
+    safe_df = np.where(has_df, df, 1.0)
+    least = np.maximum(moderation.LEAST * _median(variances, has_df), SMALLEST)[:, None]
+    logs = np.log(np.where(has_df, np.maximum(variances, least), 1.0))
+    logs = np.where(has_df, logs - special.digamma(safe_df / 2) + np.log(safe_df / 2), 0.0)
     mean = logs.sum(axis=1) / count
-    spread = np.where(inside, logs - mean[:, None], 0.0)
-    noise = np.where(inside, special.polygamma(1, free / 2), 0.0).sum(axis=1) / count
-    beyond = (spread**2).sum(axis=1) / (count - 1) - noise
-    alike = beyond <= 0
-    weight = 2 * _trigamma_inverse(np.where(alike, 1.0, beyond))
+    spread = np.where(has_df, logs - mean[:, None], 0.0)
+    noise = np.where(has_df, special.polygamma(1, safe_df / 2), 0.0).sum(axis=1) / count
+    excess = (spread**2).sum(axis=1) / (count - 1) - noise
+    is_alike = excess <= 0
+    weight = 2 * _trigamma_inverse(np.where(is_alike, 1.0, excess))
     unlike_variance = np.exp(mean + special.digamma(weight / 2) - np.log(weight / 2))
     pooled = (df * variances).sum(axis=1) / np.maximum(df.sum(axis=1), 1)
-    few = inside.sum(axis=1) < 2
-    variance = np.where(few, 0.0, np.where(alike, pooled, unlike_variance))
-    return variance, np.where(few, 0.0, np.where(alike, np.inf, weight))
+    is_few = has_df.sum(axis=1) < 2
+    variance = np.where(is_few, 0.0, np.where(is_alike, pooled, unlike_variance))
+    return variance, np.where(is_few, 0.0, np.where(is_alike, np.inf, weight))
 
 
-def _median(values: Floats, inside: Flags) -> Floats:
+def _median(values: Floats, mask: Flags) -> Floats:
     """Return the median of each row inside the mask; 1 if it is empty. Faster than np.nanmedian."""
-    ranked = np.sort(np.where(inside, values, np.inf), axis=1)
-    count = np.maximum(inside.sum(axis=1, keepdims=True), 1)
-    both = [np.take_along_axis(ranked, at, axis=1)[:, 0] for at in ((count - 1) // 2, count // 2)]
-    return np.where(inside.any(axis=1), (both[0] + both[1]) / 2, 1.0)
+    ranked = np.sort(np.where(mask, values, np.inf), axis=1)
+    count = np.maximum(mask.sum(axis=1, keepdims=True), 1)
+    middle_values = [
+        np.take_along_axis(ranked, middle, axis=1)[:, 0]
+        for middle in ((count - 1) // 2, count // 2)
+    ]
+    return np.where(mask.any(axis=1), (middle_values[0] + middle_values[1]) / 2, 1.0)
 
 
 def _trigamma_inverse(value: Floats) -> Floats:

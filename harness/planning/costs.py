@@ -42,13 +42,13 @@ class RunSize:
 
 def hours(pilot: Pilot, configs: Sequence[RunConfig], size: RunSize, seeds: int) -> Hours:
     """Return the hours of `seeds` runs of each level."""
-    own = [_of_level(level, size) for level in pilot.levels]
+    level_hours = [_level_hours(level, size) for level in pilot.levels]
     on_gpu = any(config.trainer.gpus for config in configs)
-    if all(one is not None for one in own):
-        known = [one for one in own if one is not None]
-        cpu = seeds * sum(one for one, _ in known)
-        walls = [wall for _, wall in known if wall is not None]
-        gpu = seeds * sum(walls) if on_gpu and len(walls) == len(known) else None
+    if all(run_hours is not None for run_hours in level_hours):
+        known_hours = [run_hours for run_hours in level_hours if run_hours is not None]
+        cpu = seeds * sum(run_hours for run_hours, _ in known_hours)
+        walls = [wall for _, wall in known_hours if wall is not None]
+        gpu = seeds * sum(walls) if on_gpu and len(walls) == len(known_hours) else None
         is_cpu = all(level.spent.is_cpu for level in pilot.levels if level.spent is not None)
         return Hours(cpu if is_cpu else None, gpu, f"as {pilot.source} took")
     rows = [_with_size(config, size) for config in configs]
@@ -58,17 +58,22 @@ def hours(pilot: Pilot, configs: Sequence[RunConfig], size: RunSize, seeds: int)
     return Hours(seeds * total, None, "as measured on one core")
 
 
-def _of_level(level: PilotLevel, size: RunSize) -> tuple[float, float | None] | None:
+def _level_hours(level: PilotLevel, size: RunSize) -> tuple[float, float | None] | None:
     """Return the CPU hours and GPU hours of a run; None if the pilot's cost is not known."""
     spent = level.spent
     if spent is None:
         return None
-    steps = size.steps / level.steps
-    met = size.evaluations * size.users * size.repeats
-    was = max(1, len(level.evaluations)) * level.users * level.repeats
-    both = spent.training_h + spent.evaluating_h
-    own = spent.training_h * steps + spent.evaluating_h * met / was
-    return own, None if spent.gpu_h is None or not both else spent.gpu_h * own / both
+    step_ratio = size.steps / level.steps
+    conversations = size.evaluations * size.users * size.repeats
+    pilot_conversations = max(1, len(level.evaluations)) * level.users * level.repeats
+    pilot_hours = spent.training_h + spent.evaluating_h
+    run_hours = (
+        spent.training_h * step_ratio + spent.evaluating_h * conversations / pilot_conversations
+    )
+    return (
+        run_hours,
+        None if spent.gpu_h is None or not pilot_hours else spent.gpu_h * run_hours / pilot_hours,
+    )
 
 
 def _with_size(config: RunConfig, size: RunSize) -> RunConfig:
@@ -83,14 +88,14 @@ def mean_run_cost(
     folders: Sequence[Path], outcomes: Sequence[RunAtLevel], gpus: int
 ) -> PilotRunCost | None:
     """Return the mean cost of a run by its events; None if they do not contain it."""
-    known = [one.cost for one in outcomes if one.cost is not None]
-    if not known:
+    run_costs = [run_cost.cost for run_cost in outcomes if run_cost.cost is not None]
+    if not run_costs:
         return None
     walls = [wall for wall in map(_wall_s, folders) if wall is not None] if gpus else []
     return PilotRunCost(
-        training_h=float(np.mean([one.training for one in known])) / HOUR,
-        evaluating_h=float(np.mean([one.evaluating for one in known])) / HOUR,
-        is_cpu=all(one.is_cpu for one in known),
+        training_h=float(np.mean([run_cost.training for run_cost in run_costs])) / HOUR,
+        evaluating_h=float(np.mean([run_cost.evaluating for run_cost in run_costs])) / HOUR,
+        is_cpu=all(run_cost.is_cpu for run_cost in run_costs),
         gpu_h=gpus * float(np.mean(walls)) / HOUR if walls else None,
     )
 

@@ -50,8 +50,10 @@ def ended_early(run: str, record: Any, last_step: int, steps: int) -> EndedEarly
 
 def share_failed(left_out: Sequence[ExcludedRun], used: Sequence[int]) -> float:
     """Return the largest share of failed runs in a level. `used`: runs used of each level."""
-    lost = [sum(one.failed and one.level == at for one in left_out) for at in range(len(used))]
-    return max((n / (n + m) for n, m in zip(lost, used, strict=True) if n), default=0.0)
+    failed = [
+        sum(run.failed and run.level == level for run in left_out) for level in range(len(used))
+    ]
+    return max((n / (n + m) for n, m in zip(failed, used, strict=True) if n), default=0.0)
 
 
 def sentences(
@@ -65,9 +67,9 @@ def sentences(
     `seeds`: the seeds per level of the design, if there is one.
     """
     if left_out:
-        every = len(left_out) + sum(used)
-        yield f"left out: {len(left_out)} of {every} runs; the spread is computed from the others"
-        yield from (f"  {one.run}: {one.why}" for one in left_out[:SHOWN])
+        total = len(left_out) + sum(used)
+        yield f"left out: {len(left_out)} of {total} runs; the spread is computed from the others"
+        yield from (f"  {run.run}: {run.why}" for run in left_out[:SHOWN])
         if len(left_out) > SHOWN:
             yield f"  and {len(left_out) - SHOWN} more, listed by --json"
     share = share_failed(left_out, used)
@@ -77,20 +79,21 @@ def sentences(
             f"{share:.0%} of a level's runs failed: at the same rate, {start} seeds a level are "
             f"needed for {seeds} that finish"
         )
-    yield from _of_ended(ended, sum(used))
+    yield from _ended_sentences(ended, sum(used))
 
 
-def _of_ended(ended: Sequence[EndedEarly], used: int) -> Iterator[str]:
-    stopped = [one for one in ended if not one.resumed]
+def _ended_sentences(ended: Sequence[EndedEarly], used: int) -> Iterator[str]:
+    stopped = [run for run in ended if not run.resumed]
     if stopped:
-        rules = " and ".join(sorted({one.rule for one in stopped}))
-        steps = sorted({one.step for one in stopped})
-        at = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
+        rules = " and ".join(sorted({run.rule for run in stopped}))
+        steps = sorted({run.step for run in stopped})
+        steps_text = f"step {steps[0]}" if len(steps) == 1 else f"steps {steps[0]} to {steps[-1]}"
         yield (
-            f"{len(stopped)} of {used} runs were ended by trainer.stop_when={rules} at {at} of "
-            f"{stopped[0].planned}: each counts with its last step, and planned runs have the rule"
+            f"{len(stopped)} of {used} runs were ended by trainer.stop_when={rules} at "
+            f"{steps_text} of {stopped[0].planned}: each counts with its last step, and planned "
+            "runs have the rule"
         )
-    resumed = [one for one in ended if one.resumed]
+    resumed = [run for run in ended if run.resumed]
     if resumed:
         yield (
             f"{len(resumed)} of {used} runs were resumed after trainer.stop_when had ended them. "

@@ -38,16 +38,16 @@ def longest(task: PlanningTask) -> int:
 def eval_interval(task: PlanningTask) -> int:
     """Return the steps between evaluations of the pilot; 0 if it had none."""
     level = task.pilot.levels[0]
-    held = level.config.get(EVERY)
-    return evaluated_every(level.steps, None if held is None else int(held))
+    eval_every = level.config.get(EVERY)
+    return evaluated_every(level.steps, None if eval_every is None else int(eval_every))
 
 
 def evaluations(task: PlanningTask, steps: int) -> int:
     """Return the number of evaluations of a run of `steps` steps, at the interval of the pilot."""
-    return cost.evaluations_of(steps, eval_interval(task), _at_start(task))
+    return cost.evaluations_of(steps, eval_interval(task), _evaluates_at_start(task))
 
 
-def _at_start(task: PlanningTask) -> bool:
+def _evaluates_at_start(task: PlanningTask) -> bool:
     return task.configs[0].eval.at_start
 
 
@@ -57,7 +57,9 @@ def largest_eval_every(task: PlanningTask) -> int | None:
     None if there is none.
     """
     steps = longest(task)
-    counts = {n: cost.evaluations_of(steps, n, _at_start(task)) for n in range(1, steps + 1)}
+    counts = {
+        n: cost.evaluations_of(steps, n, _evaluates_at_start(task)) for n in range(1, steps + 1)
+    }
     enough = [n for n, count in counts.items() if count >= FEWEST_POINTS]
     return max(enough, default=None)
 
@@ -87,8 +89,8 @@ def why_whole(task: PlanningTask) -> str | None:
     if len(task.pilot.levels[0].evaluations) <= FEWEST_POINTS:
         return f"a shorter run would have fewer than {FEWEST_POINTS} evaluations"
     first, *others = (level.values for level in task.pilot.levels)
-    held = set(first.get(task.effect.quantity, {}))
-    if not all(set(other.get(task.effect.quantity, {})) == held for other in others):
+    first_steps = set(first.get(task.effect.quantity, {}))
+    if not all(set(other.get(task.effect.quantity, {})) == first_steps for other in others):
         return "the levels were evaluated at different steps"
     return None
 
@@ -100,17 +102,17 @@ def _evaluated_steps(task: PlanningTask) -> list[int]:
 def seen_at(task: PlanningTask, steps: int) -> int:
     """Return the step of the pilot's runs that stands for the end of a run of `steps` steps."""
     end = task.pilot.levels[0].steps
-    held = _evaluated_steps(task)
-    if steps >= end or not held:
+    evaluated_steps = _evaluated_steps(task)
+    if steps >= end or not evaluated_steps:
         return end
-    return max((step for step in held if step <= steps), default=held[0])
+    return max((step for step in evaluated_steps if step <= steps), default=evaluated_steps[0])
 
 
 def share_there(task: PlanningTask, pair: tuple[int, int], steps: int) -> float:
     """Return the share of a pair's difference assumed at the end of a run of `steps` steps."""
-    later, baseline = (task.pilot.levels[place] for place in pair)
-    at = seen_at(task, steps)
-    return share_at(later, baseline, task.effect.quantity, at, task.rule.paired)
+    later, baseline = (task.pilot.levels[index] for index in pair)
+    step = seen_at(task, steps)
+    return share_at(later, baseline, task.effect.quantity, step, task.rule.paired)
 
 
 def why_not_shown(task: PlanningTask) -> str | None:
@@ -118,15 +120,15 @@ def why_not_shown(task: PlanningTask) -> str | None:
     steps, level, config = longest(task), task.pilot.levels[0], task.configs[0]
     if steps > level.steps:
         return f"the known runs have {level.steps} steps: {steps} steps were not measured"
-    own = eval_interval(task)
-    if EVERY in task.typed and config.trainer.evaluated_every != own:
+    pilot_interval = eval_interval(task)
+    if EVERY in task.typed and config.trainer.evaluated_every != pilot_interval:
         return (
-            f"the known runs were evaluated every {own} steps: {_typed_every(task)} was not "
-            "measured"
+            f"the known runs were evaluated every {pilot_interval} steps: {_typed_every(task)} was "
+            "not measured"
         )
-    whole = why_whole(task) if steps < level.steps else None
-    if whole is not None:
-        return f"runs of {level.steps} steps say nothing about {steps} steps: {whole}"
+    reason = why_whole(task) if steps < level.steps else None
+    if reason is not None:
+        return f"runs of {level.steps} steps say nothing about {steps} steps: {reason}"
     return None
 
 
@@ -134,21 +136,24 @@ def why_too_few(task: PlanningTask) -> str | None:
     """Return why a run of the typed steps cannot be judged; None if it can."""
     steps, config = longest(task), task.configs[0]
     typed = EVERY in task.typed
-    between = config.trainer.evaluated_every if typed else eval_interval(task)
-    own = cost.evaluations_of(steps, between, _at_start(task))
-    if STEPS not in task.typed or own >= FEWEST_POINTS:
+    interval = config.trainer.evaluated_every if typed else eval_interval(task)
+    at_start = _evaluates_at_start(task)
+    count = cost.evaluations_of(steps, interval, at_start)
+    if STEPS not in task.typed or count >= FEWEST_POINTS:
         return None
     enough = largest_eval_every(task)
-    more = (
+    advice = (
         f"use more than {steps} steps"
         if enough is None
-        else f"{EVERY}={enough} gives {cost.evaluations_of(steps, enough, _at_start(task))}"
+        else f"{EVERY}={enough} gives {cost.evaluations_of(steps, enough, at_start)}"
     )
     if typed:
-        has = f"a run of {steps} steps with {_typed_every(task)} has {own}"
+        shortfall = f"a run of {steps} steps with {_typed_every(task)} has {count}"
     else:
-        has = f"a run of {steps} steps, evaluated every {between} like the known runs, has {own}"
-    return f"a run needs {FEWEST_POINTS} evaluations, and {has}: {more}"
+        shortfall = (
+            f"a run of {steps} steps, evaluated every {interval} like the known runs, has {count}"
+        )
+    return f"a run needs {FEWEST_POINTS} evaluations, and {shortfall}: {advice}"
 
 
 def _typed_every(task: PlanningTask) -> str:
@@ -166,41 +171,47 @@ def share_at(
     if step >= later.steps:
         return 1.0
     ends, cuts = (
-        [level.at(quantity, at) for level in (later, baseline)] for at in (later.steps, step)
+        [level.at(quantity, length) for level in (later, baseline)]
+        for length in (later.steps, step)
     )
     if paired:
-        ends, cuts = ([_by_seed(later, baseline, of)] for of in (ends, cuts))
-    whole = _contrast(ends)
-    sign = 0.0 if whole is None else float(np.sign(whole[0]))
-    if whole is None or not _lower(sign * whole[0], *whole[1:]) > 0:
+        ends, cuts = ([_by_seed(later, baseline, values)] for values in (ends, cuts))
+    whole_contrast = _contrast(ends)
+    sign = 0.0 if whole_contrast is None else float(np.sign(whole_contrast[0]))
+    if (
+        whole_contrast is None
+        or not _lower_limit(sign * whole_contrast[0], *whole_contrast[1:]) > 0
+    ):
         return 0.0
     least = 0.0
     for share in SHARES:
-        beyond = _contrast([cut - share * end for cut, end in zip(cuts, ends, strict=True)])
-        if beyond is None or not _lower(sign * beyond[0], *beyond[1:]) > 0:
+        remainder = _contrast([cut - share * end for cut, end in zip(cuts, ends, strict=True)])
+        if remainder is None or not _lower_limit(sign * remainder[0], *remainder[1:]) > 0:
             break
         least = float(share)
     return least
 
 
-def _by_seed(later: PilotLevel, baseline: PilotLevel, of: list[Floats]) -> Floats:
-    other = dict(zip(baseline.seeds, of[1], strict=True))
+def _by_seed(later: PilotLevel, baseline: PilotLevel, values: list[Floats]) -> Floats:
+    other = dict(zip(baseline.seeds, values[1], strict=True))
     gaps = [
-        value - other[seed] for seed, value in zip(later.seeds, of[0], strict=True) if seed in other
+        value - other[seed]
+        for seed, value in zip(later.seeds, values[0], strict=True)
+        if seed in other
     ]
     return np.array(gaps, dtype=float)
 
 
 def _contrast(samples: list[Floats]) -> tuple[float, float, float] | None:
     """Return value, error and degrees of freedom of the mean, or of the first minus the second."""
-    known = [random_effects.unweighted(list(s[np.isfinite(s)])) for s in samples]
-    if len(known) == 1:
-        mean = random_effects.mean(known[0])
+    weighted = [random_effects.unweighted(list(s[np.isfinite(s)])) for s in samples]
+    if len(weighted) == 1:
+        mean = random_effects.mean(weighted[0])
         return None if mean is None else (mean.value, mean.error, mean.df)
-    gap = random_effects.difference(known[0], known[1])
+    gap = random_effects.difference(weighted[0], weighted[1])
     return None if gap is None else (gap.value, gap.error, gap.df)
 
 
-def _lower(value: float, error: float, df: float) -> float:
+def _lower_limit(value: float, error: float, df: float) -> float:
     """Return the lower confidence limit."""
     return value - numbers.t_quantile(ONE_SIDED, df) * error

@@ -22,86 +22,94 @@ def match_pilot(
     Raise ConfigError if the pilot lacks these levels or settings, DataError if it has no finished
     run.
     """
-    every, others = pilot_runs.find_runs(path)
-    if not every:
+    candidates, others = pilot_runs.find_runs(path)
+    if not candidates:
         rule = "a plan needs finished runs with a config and a seed, found none"
         raise DataError(f"{path}: {rule}{_list_unusable(others)}")
-    asked = settings.parse_levels(words)  # raise for invalid words before reading the pilot
-    like = _nearest(every, asked)
-    asked = settings.parse_levels(words, settings.words_of(like.config, typed))
+    requested = settings.parse_levels(words)  # raise for invalid words before reading the pilot
+    template = _nearest(candidates, requested)
+    requested = settings.parse_levels(words, settings.words_of(template.config, typed))
     chosen = []
-    for name, config in zip(asked.names, asked.flat, strict=True):
-        mine = [one for one in every if not settings.differing_settings(one.config, config)]
-        lost = [
-            one
-            for one in others
-            if one.config and not settings.differing_settings(one.config, config)
+    for name, config in zip(requested.names, requested.flat, strict=True):
+        matching = [
+            run for run in candidates if not settings.differing_settings(run.config, config)
         ]
-        if lost and not mine:
+        unusable = [
+            run
+            for run in others
+            if run.config and not settings.differing_settings(run.config, config)
+        ]
+        if unusable and not matching:
             rule = f"a plan needs finished runs of {name}, found none"
-            raise DataError(f"{path}: {rule}{_list_unusable(lost)}")
-        if not mine:
+            raise DataError(f"{path}: {rule}{_list_unusable(unusable)}")
+        if not matching:
             nearest = min(
-                every, key=lambda one: len(settings.differing_settings(one.config, config))
+                candidates, key=lambda run: len(settings.differing_settings(run.config, config))
             )
             key = settings.differing_settings(nearest.config, config)[0]
             raise ConfigError(
                 f"--from: must hold finished runs of {name}; the nearest in {path} have "
                 f"{key}={nearest.config.get(key)} where {config.get(key)} is asked for"
-                f"{_list_unusable([one for one in others if one.config is None and one.ours])}"
+                f"{_list_unusable([run for run in others if run.config is None and run.ours])}"
             )
-        chosen.append(mine)
-    _check_sizes(path, chosen, asked)
-    found = reading.read(str(path), chosen)
-    return asked, replace(found, left_out=(*found.left_out, *_unusable(others, asked)))
+        chosen.append(matching)
+    _check_sizes(path, chosen, requested)
+    pilot = reading.read(str(path), chosen)
+    return requested, replace(pilot, left_out=(*pilot.left_out, *_excluded_runs(others, requested)))
 
 
 def _list_unusable(others: Sequence[UnusableRun]) -> str:
     """Return the first few unusable runs with reasons, for an error message."""
-    told = "; ".join(f"{one.run}: {one.why}" for one in others[:SHOWN])
-    more = f"; and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
-    return f" ({told}{more})" if told else ""
+    reasons = "; ".join(f"{run.run}: {run.why}" for run in others[:SHOWN])
+    more_text = f"; and {len(others) - SHOWN} more" if len(others) > SHOWN else ""
+    return f" ({reasons}{more_text})" if reasons else ""
 
 
-def _unusable(others: Sequence[UnusableRun], asked: RequestedLevels) -> list[ExcludedRun]:
+def _excluded_runs(others: Sequence[UnusableRun], requested: RequestedLevels) -> list[ExcludedRun]:
     """Return the runs that are, or may be, of the requested levels. Settings of the latter cannot
     be read.
     """
-    levels = asked.flat
-    left = []
-    for one in others:
-        if one.config is None and one.ours:
-            left.append(ExcludedRun(one.run, one.why, None, one.failed))
-        for at, config in enumerate(levels):
-            if one.config is not None and not settings.differing_settings(one.config, config):
-                left.append(ExcludedRun(one.run, one.why, at, one.failed))
-    return left
+    levels = requested.flat
+    excluded = []
+    for run in others:
+        if run.config is None and run.ours:
+            excluded.append(ExcludedRun(run.run, run.why, None, run.failed))
+        for index, config in enumerate(levels):
+            if run.config is not None and not settings.differing_settings(run.config, config):
+                excluded.append(ExcludedRun(run.run, run.why, index, run.failed))
+    return excluded
 
 
-def _nearest(every: Sequence[Candidate], asked: RequestedLevels) -> Candidate:
+def _nearest(candidates: Sequence[Candidate], requested: RequestedLevels) -> Candidate:
     """Return the run whose axes are closest to one of the levels, as a source of other settings."""
-    levels = asked.flat
+    levels = requested.flat
 
-    def apart(one: Candidate) -> tuple[int, bool]:
-        swept = [[one.config.get(a) != level.get(a) for a in asked.axes] for level in levels]
-        return min(map(sum, swept)), bool(one.config["algorithm.null_control"])
+    def distance(candidate: Candidate) -> tuple[int, bool]:
+        swept = [
+            [candidate.config.get(a) != level.get(a) for a in requested.axes] for level in levels
+        ]
+        return min(map(sum, swept)), bool(candidate.config["algorithm.null_control"])
 
-    return min(every, key=apart)
+    return min(candidates, key=distance)
 
 
-def _check_sizes(path: Path, chosen: Sequence[Sequence[Candidate]], asked: RequestedLevels) -> None:
+def _check_sizes(
+    path: Path, chosen: Sequence[Sequence[Candidate]], requested: RequestedLevels
+) -> None:
     """Raise ConfigError if the pilot's runs differ in size or do not have the typed sizes."""
-    runs = [one for level in chosen for one in level]
+    runs = [run for level in chosen for run in level]
     for key in settings.SIZES:
-        held = {one.config.get(key) for one in runs}
-        if len(held) > 1:
-            told = ", ".join(map(str, sorted(held, key=str)))
-            raise ConfigError(f"--from: the runs must have one {key}, those of {path} have {told}")
-    steps, longest = asked.configs[0].trainer.steps, int(runs[0].config[STEPS])
-    if STEPS in asked.typed and steps > longest:
+        values = {run.config.get(key) for run in runs}
+        if len(values) > 1:
+            values_text = ", ".join(map(str, sorted(values, key=str)))
+            raise ConfigError(
+                f"--from: the runs must have one {key}, those of {path} have {values_text}"
+            )
+    steps, longest = requested.configs[0].trainer.steps, int(runs[0].config[STEPS])
+    if STEPS in requested.typed and steps > longest:
         rule = f"must hold runs of {STEPS}={steps} or more, as asked for"
         raise ConfigError(f"--from: {rule}; those of {path} have {longest}")
-    every = asked.flat[0].get(EVERY)
-    if EVERY in asked.typed and every != runs[0].config.get(EVERY):
-        rule = f"must hold runs with {EVERY}={every}, as asked for"
+    eval_every = requested.flat[0].get(EVERY)
+    if EVERY in requested.typed and eval_every != runs[0].config.get(EVERY):
+        rule = f"must hold runs with {EVERY}={eval_every}, as asked for"
         raise ConfigError(f"--from: {rule}; those of {path} have {runs[0].config.get(EVERY)}")

@@ -71,8 +71,8 @@ class PilotLevel:
 
     def at(self, quantity: str, step: int) -> Floats:
         """Return the values of a quantity at a step, shape (seeds,), NaN where there is none."""
-        held = self.values.get(quantity, {}).get(step, (None,) * len(self.seeds))
-        return np.array([np.nan if v is None else v for v in held], dtype=float)
+        by_seed = self.values.get(quantity, {}).get(step, (None,) * len(self.seeds))
+        return np.array([np.nan if v is None else v for v in by_seed], dtype=float)
 
     def evaluation_variance(self, users: int, repeats: int) -> float | None:
         """Return the part of the variance over seeds that is due to the size of the evaluation.
@@ -84,8 +84,8 @@ class PilotLevel:
             return None
         if self.per_conversation is None:
             return self.per_user / users if repeats == self.repeats else None
-        always = self.per_user - self.per_conversation / self.repeats
-        return max(0.0, always + self.per_conversation / repeats) / users
+        constant = self.per_user - self.per_conversation / self.repeats
+        return max(0.0, constant + self.per_conversation / repeats) / users
 
 
 @dataclass(frozen=True)
@@ -135,20 +135,20 @@ def to_json(level: PilotLevel) -> dict[str, Any]:
     return asdict(level)
 
 
-def from_json(held: Mapping[str, Any]) -> PilotLevel:
+def from_json(record: Mapping[str, Any]) -> PilotLevel:
     """Parse the output of `to_json`, in which steps have become strings."""
-    spent = held["spent"]
+    spent = record["spent"]
     return PilotLevel(
-        config=held["config"],
-        seeds=tuple(held["seeds"]),
+        config=record["config"],
+        seeds=tuple(record["seeds"]),
         values={
             quantity: {int(step): tuple(values) for step, values in by_step.items()}
-            for quantity, by_step in held["values"].items()
+            for quantity, by_step in record["values"].items()
         },
-        errors={quantity: tuple(errors) for quantity, errors in held["errors"].items()},
-        evaluations=tuple(held["evaluations"]),
-        per_user=held["per_user"],
-        per_conversation=held["per_conversation"],
+        errors={quantity: tuple(errors) for quantity, errors in record["errors"].items()},
+        evaluations=tuple(record["evaluations"]),
+        per_user=record["per_user"],
+        per_conversation=record["per_conversation"],
         spent=PilotRunCost(**spent) if spent else None,
-        of_own_users={q: tuple(v) for q, v in held.get("of_own_users", {}).items()},
+        of_own_users={q: tuple(v) for q, v in record.get("of_own_users", {}).items()},
     )

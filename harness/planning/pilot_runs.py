@@ -40,32 +40,49 @@ def find_runs(path: Path) -> tuple[list[Candidate], list[UnusableRun]]:
     """Return the finished runs at or below `path`, and the other runs with reasons."""
     usable, others = [], []
     for run in discover.discover([path]).runs:
-        who = identity.read(run.folder)
-        config = None if who.full_config is None else groups.flatten_config(dict(who.full_config))
+        run_identity = identity.read(run.folder)
+        config = (
+            None
+            if run_identity.full_config is None
+            else groups.flatten_config(dict(run_identity.full_config))
+        )
         why = (
             run.problem.message.removeprefix(f"{run.run}: ")
-            if run.problem and not who.has_record
-            else _why_not(who)
+            if run.problem and not run_identity.has_record
+            else _reason_unusable(run_identity)
         )
-        if why is None and run.folder is not None and config is not None and who.seed is not None:
-            usable.append(Candidate(run.folder, config, who.seed))
+        if (
+            why is None
+            and run.folder is not None
+            and config is not None
+            and run_identity.seed is not None
+        ):
+            usable.append(Candidate(run.folder, config, run_identity.seed))
         else:
             why = why or "not a run folder"
-            others.append(UnusableRun(run.run, why, config, who.is_ours, who.status == FAILED))
+            others.append(
+                UnusableRun(
+                    run.run, why, config, run_identity.is_ours, run_identity.status == FAILED
+                )
+            )
     return usable, others
 
 
-def _why_not(who: FolderIdentity) -> str | None:
+def _reason_unusable(run_identity: FolderIdentity) -> str | None:
     """Return why a run cannot be used; None for a finished run with a config and a seed."""
-    if who.unreadable is not None:
-        return who.unreadable
-    if who.status is None:
+    if run_identity.unreadable is not None:
+        return run_identity.unreadable
+    if run_identity.status is None:
         return "its run.json is missing or cannot be read"
-    if who.config is None:
+    if run_identity.config is None:
         return "its config.yaml is missing or cannot be read"
-    if who.seed is None:
+    if run_identity.seed is None:
         return "its config.yaml has no seed"
-    if who.status == "done":
+    if run_identity.status == "done":
         return None
-    reached = f"{who.status} at step {who.last_step}" if who.last_step else f"{who.status}, no step"
-    return f"{reached}: {who.reason}" if who.reason else reached
+    status_text = (
+        f"{run_identity.status} at step {run_identity.last_step}"
+        if run_identity.last_step
+        else f"{run_identity.status}, no step"
+    )
+    return f"{status_text}: {run_identity.reason}" if run_identity.reason else status_text

@@ -40,19 +40,19 @@ class PairDraws:
 def closed_form_power(rule: DecisionRule, pair: PairDraws, seeds: Floats) -> Floats:
     """Return the power for each draw and each number of seeds, shape (DRAWS, len(seeds))."""
     if rule.paired:
-        places: tuple[int, ...] = (pair.at,)
+        indices: tuple[int, ...] = (pair.at,)
     else:
-        places = rule.pairs[pair.at]
+        indices = rule.pairs[pair.at]
     terms, squares = [], []
-    for place in places:
-        n = np.maximum(seeds * pair.known_shares[place], 2.0)
-        term = np.maximum(pair.variances[place], pair.least)[:, None] / n[None, :]
+    for index in indices:
+        n = np.maximum(seeds * pair.known_shares[index], 2.0)
+        term = np.maximum(pair.variances[index], pair.least)[:, None] / n[None, :]
         terms.append(term)
         squares.append(term**2 / (n - 1)[None, :])
     total = np.sum(terms, axis=0)
-    free = total**2 / np.sum(squares, axis=0)
-    critical = special.stdtrit(free, 1 - claims.LEVEL / rule.comparisons / 2)
-    result: Floats = special.stdtr(free, pair.difference / np.sqrt(total) - critical)
+    df = total**2 / np.sum(squares, axis=0)
+    critical = special.stdtrit(df, 1 - claims.LEVEL / rule.comparisons / 2)
+    result: Floats = special.stdtr(df, pair.difference / np.sqrt(total) - critical)
     return result
 
 
@@ -85,7 +85,10 @@ def size_of_all(rule: DecisionRule, pairs: Sequence[PairDraws], wanted: float) -
 
 def _difficulty(pair: PairDraws) -> float:
     """Return a sort key that grows with the seeds that the pair needs."""
-    return sum(float(of.mean()) for of in pair.variances) / max(pair.difference, 1e-12) ** 2
+    return (
+        sum(float(variances.mean()) for variances in pair.variances)
+        / max(pair.difference, 1e-12) ** 2
+    )
 
 
 def _mean(rule: DecisionRule, pair: PairDraws, seeds: int) -> float:
@@ -97,8 +100,8 @@ def sizes(rule: DecisionRule, pair: PairDraws, wanted: float) -> tuple[int | Non
 
     An end is None beyond MOST.
     """
-    every = np.arange(FEWEST, MOST + 1, dtype=float)
-    enough = closed_form_power(rule, pair, every) >= wanted
-    needed = np.where(enough.any(axis=1), every[enough.argmax(axis=1)], np.inf)
+    seed_counts = np.arange(FEWEST, MOST + 1, dtype=float)
+    enough = closed_form_power(rule, pair, seed_counts) >= wanted
+    needed = np.where(enough.any(axis=1), seed_counts[enough.argmax(axis=1)], np.inf)
     low, high = np.quantile(needed, (0.025, 0.975), method="inverted_cdf")
     return tuple(int(end) if np.isfinite(end) else None for end in (low, high))  # type: ignore[return-value]

@@ -43,14 +43,14 @@ def read(source: str, chosen: Sequence[Sequence[Candidate]]) -> Pilot:
 
     Raise DataError if no run of a level can be used.
     """
-    folders = [one.folder for level in chosen for one in level]
+    folders = [candidate.folder for level in chosen for candidate in level]
     members, why_not = analysis.load_members_and_reasons(folders)
-    names = [[str(one.folder) for one in level] for level in chosen]
+    names = [[str(candidate.folder) for candidate in level] for level in chosen]
     for level in names:
         if not any(member.result.run in level for member in members):
-            told = "; ".join(f"{run}: {why_not.get(run, UNLIKE)}" for run in level[:SHOWN])
+            reasons = "; ".join(f"{run}: {why_not.get(run, UNLIKE)}" for run in level[:SHOWN])
             rule = "a plan needs a complete run of each level, but none of these is complete"
-            raise DataError(f"{source}: {rule}: {told}")
+            raise DataError(f"{source}: {rule}: {reasons}")
     configs = [level[0].config for level in chosen]
     return of_members(source, members, names, configs, why_not)
 
@@ -73,31 +73,32 @@ def of_members(
     )
     column = scales.column_for(sides) if sides else None
     outcomes = _outcomes([Path(member.result.run) for member in members], column)
-    within = restrict_to_shared_range(sides, ComparisonBasis(column)) if sides else None
+    shared_basis = restrict_to_shared_range(sides, ComparisonBasis(column)) if sides else None
     levels = tuple(
-        _level(side, config, column, within, outcomes)
+        _level(side, config, column, shared_basis, outcomes)
         for side, config in zip(by_level, configs, strict=True)
     )
-    inside = [member for side in sides for member in side.members]
+    members_used = [member for side in sides for member in side.members]
     return Pilot(
         source, levels, column, tested, why_not,
-        _left_out(names, {member.result.run for member in inside}, others), _ended_early(inside),
+        _excluded_runs(names, {member.result.run for member in members_used}, others),
+        _ended_early(members_used),
     )  # fmt: skip
 
 
-def _left_out(
-    names: Sequence[Sequence[str]], inside: Set[str], others: Mapping[str, str]
+def _excluded_runs(
+    names: Sequence[Sequence[str]], runs_used: Set[str], others: Mapping[str, str]
 ) -> tuple[ExcludedRun, ...]:
     return tuple(
-        ExcludedRun(run, others.get(run, UNLIKE), at)
-        for at, level in enumerate(names)
+        ExcludedRun(run, others.get(run, UNLIKE), index)
+        for index, level in enumerate(names)
         for run in level
-        if run not in inside
+        if run not in runs_used
     )
 
 
 def _ended_early(members: Sequence[Member]) -> tuple[EndedEarly, ...]:
-    every = [
+    ended = [
         exclusions.ended_early(
             member.result.run,
             member.identity.stopped_by_rule,
@@ -106,7 +107,7 @@ def _ended_early(members: Sequence[Member]) -> tuple[EndedEarly, ...]:
         )
         for member in members
     ]
-    return tuple(one for one in every if one is not None)
+    return tuple(run for run in ended if run is not None)
 
 
 def _sides(
@@ -117,23 +118,23 @@ def _sides(
     return [next((by_run[run] for run in level if run in by_run), None) for level in names]
 
 
-def _testable_quantities(every: Sequence[Any]) -> tuple[tuple[str, ...], dict[str, str]]:
+def _testable_quantities(compared_groups: Sequence[Any]) -> tuple[tuple[str, ...], dict[str, str]]:
     """Return the quantities that a contrast could test, and the reasons for the others."""
-    found = [contrast for group in every for contrast in group.contrasts]
-    tested = {contrast.quantity for contrast in found if contrast.p is not None}
-    why = {
+    results = [contrast for group in compared_groups for contrast in group.contrasts]
+    tested = {contrast.quantity for contrast in results if contrast.p is not None}
+    reasons = {
         contrast.quantity: contrast.why
-        for contrast in found
+        for contrast in results
         if contrast.quantity not in tested and contrast.why is not None
     }
-    return tuple(q for q in quantities.CONTRASTED if q in tested), why
+    return tuple(q for q in quantities.CONTRASTED if q in tested), reasons
 
 
 def _level(
     side: ComparedGroup | None,
     config: Mapping[str, Any],
     column: str | None,
-    within: ComparisonBasis | None,
+    shared_basis: ComparisonBasis | None,
     outcomes: Mapping[str, RunAtLevel],
 ) -> PilotLevel:
     if side is None:
@@ -146,21 +147,21 @@ def _level(
     for name in EFFECTS:
         quantity = QUANTITIES[name]
         for step in _cuts(evaluated, steps) if name in BY_STEP else (steps,):
-            on = column if name in CONTRASTED or column in COMMON else STUDIED_ON
-            basis = ComparisonBasis(on, until=float(step) if step < steps else None)
+            reward_column = column if name in CONTRASTED or column in COMMON else STUDIED_ON
+            basis = ComparisonBasis(reward_column, until=float(step) if step < steps else None)
             if name == "a":
-                basis = within or basis
-            of_runs = [quantity.value(member, basis) for member in members]
-            values.setdefault(name, {})[step] = tuple(map(_value, of_runs))
+                basis = shared_basis or basis
+            intervals = [quantity.value(member, basis) for member in members]
+            values.setdefault(name, {})[step] = tuple(map(_value, intervals))
         if quantity.weighed:
-            errors[name] = tuple(map(_half_width, of_runs))
-    mine = [outcomes[m.result.run] for m in members if m.result.run in outcomes]
-    per_user, per_conversation = _of_users(mine)
+            errors[name] = tuple(map(_half_width, intervals))
+    level_outcomes = [outcomes[m.result.run] for m in members if m.result.run in outcomes]
+    per_user, per_conversation = _user_variances(level_outcomes)
     seeds = tuple(int(member.identity.seed or 0) for member in members)
     return PilotLevel(
         config, seeds, values, errors, evaluated, per_user, per_conversation,
-        costs.mean_run_cost([Path(m.result.run) for m in members], mine, _gpus(config)),
-        {name: _on(EVALUATION, name, members) for name in OF_OWN_USERS},
+        costs.mean_run_cost([Path(m.result.run) for m in members], level_outcomes, _gpus(config)),
+        {name: _values_on(EVALUATION, name, members) for name in OF_OWN_USERS},
     )  # fmt: skip
 
 
@@ -169,7 +170,7 @@ def _gpus(config: Mapping[str, Any]) -> int:
     return int(config["trainer.gpus"]) * int(config.get("trainer.nodes") or 1)
 
 
-def _on(column: str, name: str, members: Sequence[Member]) -> tuple[float | None, ...]:
+def _values_on(column: str, name: str, members: Sequence[Member]) -> tuple[float | None, ...]:
     """Return the value of a quantity of each run at its end, on a reward column."""
     quantity = QUANTITIES[name]
     return tuple(_value(quantity.value(member, ComparisonBasis(column))) for member in members)
@@ -200,20 +201,20 @@ def _cuts(evaluated: Sequence[int], steps: int) -> list[int]:
 def _outcomes(folders: Sequence[Path], column: str | None) -> dict[str, RunAtLevel]:
     """Return run folder -> outcomes of its last evaluation at the level of `column`."""
     level = OWN if column in (None, EVALUATION) else str(column).split("/")[1]
-    return {one.run: one for one in runs.read(folders, level)[0]}
+    return {outcome.run: outcome for outcome in runs.read(folders, level)[0]}
 
 
-def _of_users(level: Sequence[RunAtLevel]) -> tuple[float | None, float | None]:
+def _user_variances(level: Sequence[RunAtLevel]) -> tuple[float | None, float | None]:
     """Return PilotLevel.per_user and PilotLevel.per_conversation."""
     table = parts.outcome_table(level)
     if table is None:
         return None, None
-    found = components.from_crossed_outcomes(table)
-    crossed, repeats = found[components.SEED_USER].value, table.shape[2]
+    estimates = components.from_crossed_outcomes(table)
+    seed_user, repeats = estimates[components.SEED_USER].value, table.shape[2]
     if repeats == 1:
-        return crossed, None
-    rest = found[components.REST].value
-    return crossed + rest / repeats, rest
+        return seed_user, None
+    rest = estimates[components.REST].value
+    return seed_user + rest / repeats, rest
 
 
 def differing_keys(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

@@ -63,54 +63,54 @@ def shares_there(task: PlanningTask, steps: int) -> list[float]:
 
 
 def draw_pairs(
-    task: PlanningTask, size: RunSize, there: Sequence[float] | None = None
+    task: PlanningTask, size: RunSize, shares: Sequence[float] | None = None
 ) -> list[PairDraws] | str:
     """Return each pair of levels in a design of that size, or the reason if too little is known.
 
-    `there`: shares_there of its steps, if already computed.
+    `shares`: shares_there of its steps, if already computed.
     """
     quantity, pilot = task.effect.quantity, task.pilot
     spreads = _spreads(task, size)
     if isinstance(spreads, str):
         return spreads
-    middle = float(np.mean([mean_of(pilot, place, quantity) for place in range(len(pilot.levels))]))
-    known_shares = tuple(one.known_share for one in spreads.each)
-    own = [float(np.median(halves)) / RUN_95 for halves in errors_of(task)]
-    least = float(np.mean(np.square(own))) if own else 0.0
+    middle = float(np.mean([mean_of(pilot, level, quantity) for level in range(len(pilot.levels))]))
+    known_shares = tuple(seed_spread.known_share for seed_spread in spreads.each)
+    run_errors = [float(np.median(halves)) / RUN_95 for halves in errors_of(task)]
+    least = float(np.mean(np.square(run_errors))) if run_errors else 0.0
     effect = task.effect.absolute(middle)
     return [
         PairDraws(
-            at,
+            index,
             effect * share,
-            spreads.draw((at,) if task.rule.paired else pair),
+            spreads.draw((index,) if task.rule.paired else pair),
             known_shares,
             least,
         )
-        for at, (pair, share) in enumerate(
-            zip(task.rule.pairs, there or shares_there(task, size.steps), strict=True)
+        for index, (pair, share) in enumerate(
+            zip(task.rule.pairs, shares or shares_there(task, size.steps), strict=True)
         )
     ]
 
 
-def mean_of(pilot: Pilot, place: int, quantity: str) -> float:
+def mean_of(pilot: Pilot, level: int, quantity: str) -> float:
     """Return the mean over the seeds of a level at the end of the run; NaN if there is no value."""
-    values = pilot.levels[place].at(quantity, pilot.levels[place].steps)
+    values = pilot.levels[level].at(quantity, pilot.levels[level].steps)
     return float(np.nanmean(values)) if np.isfinite(values).any() else float("nan")
 
 
 def _spreads(task: PlanningTask, size: RunSize) -> SeedSpreads | str:
-    quantity, met = task.effect.quantity, (size.users, size.repeats)
+    quantity, evaluation_size = task.effect.quantity, (size.users, size.repeats)
     step = lengths.seen_at(task, size.steps)
     if task.rule.paired:
-        spreads = spread.of_pairs(task.pilot, task.rule.pairs, quantity, step, met)
+        spreads = spread.of_pairs(task.pilot, task.rule.pairs, quantity, step, evaluation_size)
     else:
-        spreads = spread.of_levels(task.pilot, quantity, step, met)
+        spreads = spread.of_levels(task.pilot, quantity, step, evaluation_size)
     return replace(spreads, known=task.known) if isinstance(spreads, SeedSpreads) else spreads
 
 
-def scale_difference(pair: PairDraws, by: float) -> PairDraws:
-    """Return the pair with its difference multiplied by `by`."""
-    return replace(pair, difference=by * pair.difference)
+def scale_difference(pair: PairDraws, factor: float) -> PairDraws:
+    """Return the pair with its difference multiplied by `factor`."""
+    return replace(pair, difference=factor * pair.difference)
 
 
 def cheapest(task: PlanningTask) -> Design | OutOfReach | str:
@@ -118,11 +118,11 @@ def cheapest(task: PlanningTask) -> Design | OutOfReach | str:
     best: Design | None = None
     shares: dict[int, list[float]] = {}
     for size in sizes.sizes(task):
-        there = shares.get(size.steps) or shares_there(task, size.steps)
-        shares[size.steps] = there
-        if best is not None and not all(there):
+        size_shares = shares.get(size.steps) or shares_there(task, size.steps)
+        shares[size.steps] = size_shares
+        if best is not None and not all(size_shares):
             continue
-        pairs = draw_pairs(task, size, there)
+        pairs = draw_pairs(task, size, size_shares)
         if isinstance(pairs, str):
             return pairs
         if best is not None and _cannot_beat(best, task, size):
@@ -130,7 +130,7 @@ def cheapest(task: PlanningTask) -> Design | OutOfReach | str:
         seeds = power.size_of_all(task.rule, pairs, task.wanted)
         if seeds is None:
             continue
-        design = Design(seeds, size, hours(task, size, seeds), min(there))
+        design = Design(seeds, size, hours(task, size, seeds), min(size_shares))
         if best is None or _is_cheaper(design, best):
             best = design
     if best is None:
@@ -155,23 +155,23 @@ def _least(task: PlanningTask, size: RunSize) -> float | None:
     return task.effect.value * high
 
 
-def _reaches(task: PlanningTask, pair: PairDraws, by: float) -> bool:
-    return _closed_power(task, scale_difference(pair, by), power.MOST) >= task.wanted
+def _reaches(task: PlanningTask, pair: PairDraws, factor: float) -> bool:
+    return _closed_power(task, scale_difference(pair, factor), power.MOST) >= task.wanted
 
 
 def _cannot_beat(best: Design, task: PlanningTask, size: RunSize) -> bool:
-    most = _worth(best.hours)
-    return most is not None and (_worth(hours(task, size, power.FEWEST)) or 0.0) >= most
+    most = _compared_hours(best.hours)
+    return most is not None and (_compared_hours(hours(task, size, power.FEWEST)) or 0.0) >= most
 
 
-def _is_cheaper(one: Design, other: Design) -> bool:
-    costs_of = _worth(one.hours), _worth(other.hours)
+def _is_cheaper(design: Design, other: Design) -> bool:
+    costs_of = _compared_hours(design.hours), _compared_hours(other.hours)
     if costs_of[0] is None or costs_of[1] is None:
         return False  # savings are unknown
     return costs_of[0] < costs_of[1] * (1 - WORTH)
 
 
-def _worth(hours: Hours) -> float | None:
+def _compared_hours(hours: Hours) -> float | None:
     return hours.gpu if hours.gpu is not None else hours.cpu
 
 
@@ -185,20 +185,20 @@ def simulated_studies(task: PlanningTask, studies: int | None = None) -> Simulat
     return SimulatedStudies(task.rule, len(task.pilot.levels), errors_of(task), studies)
 
 
-def plan(task: PlanningTask, made: SimulatedStudies) -> PlannedDesign | OutOfReach | str:
+def plan(task: PlanningTask, studies: SimulatedStudies) -> PlannedDesign | OutOfReach | str:
     """Return the cheapest design, with seeds determined by simulated studies, or the reason why
     there is none.
     """
-    found = cheapest(task)
-    if not isinstance(found, Design):
-        return found
-    pairs = draw_pairs(task, found.size)
+    closed_form = cheapest(task)
+    if not isinstance(closed_form, Design):
+        return closed_form
+    pairs = draw_pairs(task, closed_form.size)
     assert not isinstance(pairs, str)
-    hardest = min(pairs, key=lambda pair: _closed_power(task, pair, found.seeds))
-    seeds, reached = made.smallest_seeds(hardest, found.seeds, task.wanted)
+    hardest = min(pairs, key=lambda pair: _closed_power(task, pair, closed_form.seeds))
+    seeds, reached = studies.smallest_seeds(hardest, closed_form.seeds, task.wanted)
     if seeds is None:
-        return OutOfReach(_least(task, found.size))
-    design = replace(found, seeds=seeds, hours=hours(task, found.size, seeds))
+        return OutOfReach(_least(task, closed_form.size))
+    design = replace(closed_form, seeds=seeds, hours=hours(task, closed_form.size, seeds))
     low, high = power.sizes(task.rule, hardest, task.wanted)
     return PlannedDesign(design, reached, hardest.at, low, high)
 
@@ -206,19 +206,24 @@ def plan(task: PlanningTask, made: SimulatedStudies) -> PlannedDesign | OutOfRea
 def errors_of(task: PlanningTask) -> list[Floats]:
     """Return the half-widths of the runs' own intervals by level; empty if runs are unweighted."""
     quantity = task.effect.quantity
-    held = [level.errors.get(quantity) for level in task.pilot.levels]
-    own = [np.array([v for v in one or () if v is not None], dtype=float) for one in held]
-    return own if all(len(one) for one in own) else []
+    half_widths = [level.errors.get(quantity) for level in task.pilot.levels]
+    by_level = [
+        np.array([v for v in level_half_widths or () if v is not None], dtype=float)
+        for level_half_widths in half_widths
+    ]
+    return by_level if all(len(level_half_widths) for level_half_widths in by_level) else []
 
 
 def _closed_power(task: PlanningTask, pair: PairDraws, seeds: int) -> float:
     return float(power.closed_form_power(task.rule, pair, np.array([float(seeds)])).mean())
 
 
-def power_at(task: PlanningTask, made: SimulatedStudies, size: RunSize, seeds: int) -> Power | None:
+def power_at(
+    task: PlanningTask, studies: SimulatedStudies, size: RunSize, seeds: int
+) -> Power | None:
     """Return the power for the hardest pair; None if too little is known."""
     pairs = draw_pairs(task, size)
     if isinstance(pairs, str):
         return None
     hardest = min(pairs, key=lambda pair: _closed_power(task, pair, seeds))
-    return made.power(hardest, seeds)
+    return studies.power(hardest, seeds)

@@ -64,7 +64,7 @@ def flat(config: RunConfig) -> dict[str, Any]:
 
 def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLevels:
     """Return the levels that `typed` defines on top of `base`. Raise ConfigError below two."""
-    own = typed_keys(typed)
+    own_keys = typed_keys(typed)
     words = (*base, *typed)
     plan = planner.plan([*words, "seed=1"])
     axes = tuple(plan.axes)
@@ -78,13 +78,13 @@ def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLev
         )
     values = [tuple(point.values[axis] for axis in axes) for point in plan.points]
     names = [", ".join(f"{a}={v}" for a, v in zip(axes, value, strict=True)) for value in values]
-    apart = [
+    pairs = [
         (later, baseline)
         for baseline, later in combinations(range(len(values)), 2)
         if sum(a != b for a, b in zip(values[later], values[baseline], strict=True)) == 1
     ]
     configs = tuple(point.config for point in plan.points)
-    return RequestedLevels(words, own, axes, tuple(names), configs, tuple(apart))
+    return RequestedLevels(words, own_keys, axes, tuple(names), configs, tuple(pairs))
 
 
 def typed_keys(words: Sequence[str]) -> frozenset[str]:
@@ -92,20 +92,20 @@ def typed_keys(words: Sequence[str]) -> frozenset[str]:
     for `sweeps`.
     """
     with planner.composing():
-        found = frozenset(word.key for word in parse(words))
-    if SEED in found:
+        override_keys = frozenset(word.key for word in parse(words))
+    if SEED in override_keys:
         raise ConfigError("seed: must not be given, since a plan determines the number of seeds")
-    if "sweeps" in found:
+    if "sweeps" in override_keys:
         raise ConfigError(
             "sweeps: must not be given; name the levels as overrides: difficulty=easy,hard"
         )
-    return found
+    return override_keys
 
 
 def differing_settings(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     """Return the keys in which two settings differ, except those of a design and NEUTRAL ones."""
-    apart = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
-    return [key for key in apart if key not in (*SIZES, *NEUTRAL)]
+    differing = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
+    return [key for key in differing if key not in (*SIZES, *NEUTRAL)]
 
 
 def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
@@ -115,23 +115,23 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
     """
     defaults = flat(planner.point([]).config)
     typed_groups = {key for key in typed if key in keys.groups()}
-    named = [
+    group_words = [
         f"{group}={config[group]}"
         for group in keys.groups()
         if group not in typed_groups and config.get(group) != defaults.get(group)
     ]
-    made, known = flat(planner.point(named).config), keys.keys()
-    single = [
+    group_config, known_keys = flat(planner.point(group_words).config), keys.keys()
+    key_words = [
         f"{key}={_format_value(value)}"
         for key, value in config.items()
-        if made.get(key) != value
+        if group_config.get(key) != value
         and key not in typed
         and key not in keys.groups()
         and key.split(".")[0] not in typed_groups
         and key not in NEUTRAL
-        and key in known
+        and key in known_keys
     ]
-    return [*named, *single]
+    return [*group_words, *key_words]
 
 
 def _format_value(value: Any) -> str:
@@ -146,20 +146,20 @@ def _format_value(value: Any) -> str:
     return str(value)
 
 
-def swept_words(asked: RequestedLevels) -> list[str]:
+def swept_words(requested: RequestedLevels) -> list[str]:
     """Return the overrides in which the levels differ."""
-    return [word for word in asked.words if word.split("=")[0].lstrip("+") in asked.axes]
+    return [word for word in requested.words if word.split("=")[0].lstrip("+") in requested.axes]
 
 
-def with_sizes(asked: RequestedLevels, sizes: Mapping[str, int]) -> list[str]:
+def with_sizes(requested: RequestedLevels, sizes: Mapping[str, int]) -> list[str]:
     """Return the overrides, updated by the sizes of a design that differ."""
-    made = asked.flat[0]
-    other = {key: size for key, size in sizes.items() if made.get(key) != size}
-    kept = [word for word in asked.words if word.split("=")[0].lstrip("+") not in other]
-    return [*kept, *(f"{key}={size}" for key, size in other.items())]
+    current = requested.flat[0]
+    changed = {key: size for key, size in sizes.items() if current.get(key) != size}
+    kept = [word for word in requested.words if word.split("=")[0].lstrip("+") not in changed]
+    return [*kept, *(f"{key}={size}" for key, size in changed.items())]
 
 
 def command(program: str, words: Sequence[str], first: int, seeds: int) -> str:
     """Return the shell command with overrides and a range of seeds."""
-    every = [*words, f"seed=range({first},{first + seeds})"]
-    return " ".join([program, *map(shlex.quote, every)])
+    overrides = [*words, f"seed=range({first},{first + seeds})"]
+    return " ".join([program, *map(shlex.quote, overrides)])

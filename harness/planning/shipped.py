@@ -17,14 +17,14 @@ FILE = Path(__file__).parent / "spreads.json"
 """Written by `python -m benchmarks.plan ship PATH...`."""
 
 
-def of(asked: Sequence[Mapping[str, Any]]) -> Pilot | None:
+def of(configs: Sequence[Mapping[str, Any]]) -> Pilot | None:
     """Return the measured levels with these settings; None if one of them was not measured."""
     for rung in rungs().values():
-        found = [find_level(rung["levels"], config) for config in asked]
-        if all(level is not None for level in found):
+        levels = [find_level(rung["levels"], config) for config in configs]
+        if all(level is not None for level in levels):
             return Pilot(
                 source=rung["source"],
-                levels=tuple(level for level in found if level is not None),
+                levels=tuple(level for level in levels if level is not None),
                 column=rung["column"],
                 tested=tuple(rung["tested"]),
             )
@@ -34,10 +34,10 @@ def of(asked: Sequence[Mapping[str, Any]]) -> Pilot | None:
 @functools.cache
 def rungs() -> Mapping[str, Mapping[str, Any]]:
     """Return rung -> its levels, the column they were compared on, and their source."""
-    held: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
+    content: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return {
         name: {**rung, "levels": [pilot.from_json(level) for level in rung["levels"]]}
-        for name, rung in held["rungs"].items()
+        for name, rung in content["rungs"].items()
     }
 
 
@@ -47,5 +47,8 @@ def find_level(levels: Sequence[PilotLevel], config: Mapping[str, Any]) -> Pilot
     Keys added since it was measured get their defaults.
     """
     defaults = settings.flat(planner.point([]).config)
-    known = (replace(one, config={**defaults, **one.config}) for one in levels)
-    return next((one for one in known if not settings.differing_settings(one.config, config)), None)
+    completed = (replace(level, config={**defaults, **level.config}) for level in levels)
+    return next(
+        (level for level in completed if not settings.differing_settings(level.config, config)),
+        None,
+    )

@@ -30,7 +30,7 @@ def show(answer: PlanResult, console: Console, out: Path | None = None) -> None:
     if planned is None:
         for line in _show_no_plan(answer):
             console.print(text(line, "bold"), soft_wrap=True)
-        for line in (*_of_pilot(answer), *_gaps(answer)):
+        for line in (*_pilot_lines(answer), *_difference_lines(answer)):
             console.print(text(line, "dim"), soft_wrap=True)
         return
     console.print(text(_sentence(answer, planned), "bold"), soft_wrap=True)
@@ -39,17 +39,17 @@ def show(answer: PlanResult, console: Console, out: Path | None = None) -> None:
         console.print(text(line), soft_wrap=True)
     console.print()
     console.print(_table(answer))
-    for line in _of_pilot(answer):
+    for line in _pilot_lines(answer):
         console.print(text(line), soft_wrap=True)
-    for line in (*_rests_on(answer, planned), *_not_in_it(answer, planned, out)):
+    for line in (*_assumption_lines(answer, planned), *_omission_lines(answer, planned, out)):
         console.print(text(line, "dim"), soft_wrap=True)
 
 
 def _show_no_plan(answer: PlanResult) -> Iterator[str]:
-    between = " and ".join(answer.levels)
-    out = answer.reach is not None
-    what = "not reachable:" if out else "number of seeds not known for"
-    yield f"{what} {answer.effect} between {between}"
+    levels_text = " and ".join(answer.levels)
+    is_out_of_reach = answer.reach is not None
+    subject = "not reachable:" if is_out_of_reach else "number of seeds not known for"
+    yield f"{subject} {answer.effect} between {levels_text}"
     yield f"{answer.why}"
     if answer.source is not None:
         yield f"spread: of {_seeds(answer)}, {answer.source}"
@@ -69,18 +69,18 @@ def _seeds(answer: PlanResult) -> str:
 def _sentence(answer: PlanResult, planned: PlannedDesign) -> str:
     design, size = planned.design, planned.design.size
     seeds = f"{plural(design.seeds, 'seed')} a level [{_ends(planned)}]"
-    held = f"{plural(size.users, 'user')} x {plural(size.repeats, 'repeat')}"
+    evaluation = f"{plural(size.users, 'user')} x {plural(size.repeats, 'repeat')}"
     return (
         f"{answer.effect} {answer.effect.unit}: {seeds}, {plural(size.steps, 'step')} of "
         f"{plural(answer.conversations, 'conversation')}, {plural(size.evaluations, 'evaluation')} "
-        f"of {held}; {_hours(design.hours)}; decided with probability {_power(planned.power)}"
+        f"of {evaluation}; {_hours(design.hours)}; decided with probability {_power(planned.power)}"
     )
 
 
 def _ends(planned: PlannedDesign) -> str:
     low, high = planned.seeds_low, planned.seeds_high
-    beyond = f"over {power.MOST}"
-    return f"{beyond if low is None else low}, {beyond if high is None else high}"
+    beyond_text = f"over {power.MOST}"
+    return f"{beyond_text if low is None else low}, {beyond_text if high is None else high}"
 
 
 def _power(value: Power | None) -> str:
@@ -107,7 +107,7 @@ def _command(answer: PlanResult, out: Path | None) -> Iterator[str]:
     yield f"{answer.command}"
 
 
-def _of_pilot(answer: PlanResult) -> Iterator[str]:
+def _pilot_lines(answer: PlanResult) -> Iterator[str]:
     """Yield lines on pilot runs that were left out or ended early."""
     seeds = answer.planned.design.seeds if answer.planned else None
     yield from exclusions.sentences(answer.left_out, answer.ended_early, answer.pilot_seeds, seeds)
@@ -122,30 +122,30 @@ def _table(answer: PlanResult) -> Table:
 
 def _cells(row: AlternativeDesign) -> tuple[str, ...]:
     size = row.size
-    met = f"{size.users} x {size.repeats}"
+    evaluation = f"{size.users} x {size.repeats}"
     return (
-        row.what, str(row.seeds), str(size.steps), met, _power(row.power), _hours(row.hours),
+        row.what, str(row.seeds), str(size.steps), evaluation, _power(row.power), _hours(row.hours),
     )  # fmt: skip
 
 
-def _rests_on(answer: PlanResult, planned: PlannedDesign) -> Iterator[str]:
-    on = f" on {answer.column}" if answer.column else ""
-    yield f"spread: of {_seeds(answer)}{on}, {answer.source}"
+def _assumption_lines(answer: PlanResult, planned: PlannedDesign) -> Iterator[str]:
+    column_text = f" on {answer.column}" if answer.column else ""
+    yield f"spread: of {_seeds(answer)}{column_text}, {answer.source}"
     yield (
         "seeds in brackets: for the ends of the 95% interval of the spread; power: mean over the "
         "likely spreads, with the 95% interval of the simulated studies"
     )
     yield f"decided by {answer.decided_by}"
-    yield from _gaps(answer)
+    yield from _difference_lines(answer)
     if planned.design.there < 1:
-        step, there = planned.design.size.steps, planned.design.there
-        yield f"assumed: {there:.0%} of the difference at the end is there at step {step}"
+        step, share = planned.design.size.steps, planned.design.there
+        yield f"assumed: {share:.0%} of the difference at the end is there at step {step}"
     for key, why in answer.kept.items():
         yield f"{key} kept: {why}"
     yield f"cost: {planned.design.hours.how}"
 
 
-def _not_in_it(answer: PlanResult, planned: PlannedDesign, out: Path | None) -> Iterator[str]:
+def _omission_lines(answer: PlanResult, planned: PlannedDesign, out: Path | None) -> Iterator[str]:
     """Yield lines on what the plan does not contain, with reasons."""
     if answer.null_controls is not None:
         yield (
@@ -157,18 +157,18 @@ def _not_in_it(answer: PlanResult, planned: PlannedDesign, out: Path | None) -> 
         yield f"no {study_file.FILE} is written, since a contrast decides: the command is the plan"
 
 
-def _gaps(answer: PlanResult) -> Iterator[str]:
+def _difference_lines(answer: PlanResult) -> Iterator[str]:
     for gap in answer.own:
         if gap.low is not None and gap.high is not None:
-            shown = wording.estimate(gap.value, gap.low, gap.high)
+            estimate = wording.estimate(gap.value, gap.low, gap.high)
             users = f" on {gap.users}" if gap.users else ""
             clause = f"{users}{_pilot_clause(gap)}"
-            yield f"in the pilot: {gap.later} minus {gap.baseline} is {shown}{clause}"
+            yield f"in the pilot: {gap.later} minus {gap.baseline} is {estimate}{clause}"
 
 
 def _pilot_clause(gap: PilotDifference) -> str:
     """Return a clause with the difference that fit-entropy-law shows, which may differ in sign."""
     if gap.of_own_users is None:
         return ""
-    told = wording.number(gap.of_own_users)
-    return f", the same for all levels; {told} on {OWN_USERS}, as in fit-entropy-law"
+    own_users = wording.number(gap.of_own_users)
+    return f", the same for all levels; {own_users} on {OWN_USERS}, as in fit-entropy-law"

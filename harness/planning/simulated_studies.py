@@ -59,7 +59,7 @@ class SimulatedStudies:
         self.errors = errors
         """For each level, the half-widths of runs' own intervals, if runs are weighted."""
 
-        self.studies = studies or (PLAIN_STUDIES if self._counts_alike else STUDIES)
+        self.studies = studies or (PLAIN_STUDIES if self._is_unweighted else STUDIES)
 
     @functools.cached_property
     def normal(self) -> Floats:
@@ -74,22 +74,22 @@ class SimulatedStudies:
 
     def power(self, pair: PairDraws, seeds: int) -> Power:
         """Return the power with `seeds` seeds per level."""
-        if self._counts_alike:
-            decided = int(self._all_decided(pair, seeds).sum())
+        if self._is_unweighted:
+            decided = int(self._are_decided(pair, seeds).sum())
         else:
-            decided = sum(self._decided(pair, seeds, number) for number in range(self.studies))
+            decided = sum(self._is_decided(pair, seeds, number) for number in range(self.studies))
         interval = stats.binomtest(decided, self.studies).proportion_ci(method="wilson")
         return Power(decided / self.studies, float(interval.low), float(interval.high))
 
     @property
-    def _counts_alike(self) -> bool:
+    def _is_unweighted(self) -> bool:
         """Whether runs are unweighted, so that all studies can be evaluated at once."""
         return not len(self.errors)
 
-    def _all_decided(self, pair: PairDraws, seeds: int) -> NDArray[np.bool_]:
-        """Return `_decided` of all studies, shape (studies,)."""
-        drawn = SHUFFLE * np.arange(self.studies) % DRAWS
-        spread = np.sqrt(np.stack([of[drawn] for of in pair.variances], axis=1))
+    def _are_decided(self, pair: PairDraws, seeds: int) -> NDArray[np.bool_]:
+        """Return `_is_decided` of all studies, shape (studies,)."""
+        indices = SHUFFLE * np.arange(self.studies) % DRAWS
+        spread = np.sqrt(np.stack([variances[indices] for variances in pair.variances], axis=1))
         values = self._means(pair)[None, :, None] + spread[:, :, None] * self.normal[:, :, :seeds]
         counts = self.uniform[:, :, :seeds] < np.array(pair.known_shares)[None, :, None]
         return at_once.is_decided(self.rule, at_once.group_moments(values, counts), pair.at)
@@ -108,7 +108,7 @@ class SimulatedStudies:
             means[[later, baseline]] = pair.difference / 2, -pair.difference / 2
         return means
 
-    def _decided(self, pair: PairDraws, seeds: int, number: int) -> bool:
+    def _is_decided(self, pair: PairDraws, seeds: int, number: int) -> bool:
         later, baseline = self.rule.pairs[pair.at]
         if self.rule.paired:
             gaps = self._values(pair, seeds, number, pair.at, pair.difference)
@@ -117,26 +117,31 @@ class SimulatedStudies:
             ends[baseline] = [Interval(0.0, 0.0, 0.0)] * len(gaps)
             return self.rule.decided(ends, pair.at) == 1
         means = self._means(pair)
-        runs = [self._values(pair, seeds, number, at, float(mean)) for at, mean in enumerate(means)]
+        runs = [
+            self._values(pair, seeds, number, index, float(mean))
+            for index, mean in enumerate(means)
+        ]
         return self.rule.decided(runs, pair.at) == 1
 
     def _values(
-        self, pair: PairDraws, seeds: int, number: int, place: int, mean: float
+        self, pair: PairDraws, seeds: int, number: int, index: int, mean: float
     ) -> list[Interval]:
-        variances = pair.variances[place]
+        variances = pair.variances[index]
         spread = float(variances[SHUFFLE * number % DRAWS]) ** 0.5
-        values = mean + spread * self.normal[number, place, :seeds]
-        if pair.known_shares[place] < 1:
-            values = values[self.uniform[number, place, :seeds] < pair.known_shares[place]]
+        values = mean + spread * self.normal[number, index, :seeds]
+        if pair.known_shares[index] < 1:
+            values = values[self.uniform[number, index, :seeds] < pair.known_shares[index]]
         if not len(self.errors):
             return [Interval(float(v), -np.inf, np.inf) for v in values]
-        own = self.errors[place]
-        halves = own[
-            (self.uniform[number, place, :seeds][::-1][: len(values)] * len(own)).astype(int)
+        half_widths = self.errors[index]
+        run_half_widths = half_widths[
+            (self.uniform[number, index, :seeds][::-1][: len(values)] * len(half_widths)).astype(
+                int
+            )
         ]
         return [
-            Interval(float(v), float(v - half), float(v + half))
-            for v, half in zip(values, halves, strict=True)
+            Interval(float(v), float(v - half_width), float(v + half_width))
+            for v, half_width in zip(values, run_half_widths, strict=True)
         ]
 
     def smallest_seeds(
@@ -147,18 +152,22 @@ class SimulatedStudies:
         The search begins at `start`, the result of the closed form. The number is None beyond MOST.
         """
         seeds, power = start, self.power(pair, start)
-        short = FEWEST - 1
+        insufficient = FEWEST - 1
         while power.value < wanted:
             if seeds == MOST:
                 return None, power
-            short, seeds = seeds, min(MOST, max(seeds + 1, round(seeds * GROWTH)))
+            insufficient, seeds = seeds, min(MOST, max(seeds + 1, round(seeds * GROWTH)))
             power = self.power(pair, seeds)
         step = 1
-        while short < seeds - step:
+        while insufficient < seeds - step:
             fewer = self.power(pair, seeds - step)
             if fewer.value < wanted:
-                short, step = seeds - step, 1
+                insufficient, step = seeds - step, 1
                 continue
             seeds, power = seeds - step, fewer
-            step = max(1, (seeds - short) // 2) if short >= FEWEST else max(1, seeds // 10)
+            step = (
+                max(1, (seeds - insufficient) // 2)
+                if insufficient >= FEWEST
+                else max(1, seeds // 10)
+            )
         return seeds, power

@@ -61,7 +61,7 @@ def _users(task: PlanningTask, own: RunSize) -> list[int]:
 
 
 def _repeats(task: PlanningTask, own: RunSize) -> list[int]:
-    told = all(level.per_conversation is not None for level in task.pilot.levels)
-    if why_users(task) not in (None, "typed") or REPEATS in task.typed or not told:
+    is_known = all(level.per_conversation is not None for level in task.pilot.levels)
+    if why_users(task) not in (None, "typed") or REPEATS in task.typed or not is_known:
         return [own.repeats]
     return sorted({max(1, int(own.repeats * factor)) for factor in FACTORS})

@@ -10,7 +10,7 @@ For two levels the sum of their variances matters, with Satterthwaite's (1946) d
 by one chi^2 draw. Independent draws with their own d would overstate the uncertainty, and the
 studies would be too large: with pilots of three seeds, by half (benchmarks/plan.md).
 
-A part of s^2 is due to the evaluation: its users and random draws (`Level.evaluation_variance`).
+A part of s^2 is due to the evaluation: its users and random draws (`PilotLevel.evaluation_variance`).
 Only this part decreases with their number.
 """
 
@@ -52,8 +52,8 @@ class SeedSpread:
         """Return draws of the variance in the design: the observed one times each of `factors`,
         with its evaluation part resized.
         """
-        of_training = np.maximum(self.variance * factors - self.evaluation, 0.0)
-        result: Floats = of_training + self.resized
+        training = np.maximum(self.variance * factors - self.evaluation, 0.0)
+        result: Floats = training + self.resized
         return result
 
 
@@ -68,56 +68,72 @@ class SeedSpreads:
     """Share of the degrees of freedom that is independent information. For the three pairs of three
     levels it is two thirds, because two differences determine the third."""
 
-    def draw(self, places: Sequence[int]) -> tuple[Floats, ...]:
-        """Return draws of each variance, shape (DRAWS,), for a test of the levels `places`."""
+    def draw(self, indices: Sequence[int]) -> tuple[Floats, ...]:
+        """Return draws of each variance, shape (DRAWS,), for a test of the levels `indices`."""
         if self.known:
-            return tuple(one.draw(np.ones(DRAWS)) for one in self.each)
-        each, df = self.moderated(places)
+            return tuple(seed_spread.draw(np.ones(DRAWS)) for seed_spread in self.each)
+        spreads, df = self.moderated(indices)
         quantiles = (np.arange(DRAWS) + 0.5) / DRAWS
         factors: Floats = df / np.asarray(special.chdtri(df, 1 - quantiles), dtype=float)
-        return tuple(one.draw(factors) for one in each)
+        return tuple(seed_spread.draw(factors) for seed_spread in spreads)
 
-    def moderated(self, places: Sequence[int]) -> tuple[tuple[SeedSpread, ...], float]:
-        """Return all spreads, moderated for a comparison of `places`, and the degrees of freedom of
-        the sum of the latter.
+    def moderated(self, indices: Sequence[int]) -> tuple[tuple[SeedSpread, ...], float]:
+        """Return all spreads, moderated for a comparison of the levels `indices`, and the degrees
+        of freedom of the sum of those levels.
         """
         means = [
-            GroupMean(at, Estimate(0.0, one.variance**0.5, one.df * self.independent), 1)
-            for at, one in enumerate(self.each)
+            GroupMean(
+                index,
+                Estimate(0.0, seed_spread.variance**0.5, seed_spread.df * self.independent),
+                1,
+            )
+            for index, seed_spread in enumerate(self.each)
         ]
         prior = moderation.prior(means)
-        used, df = prior.used([means[place] for place in places])
-        return tuple(replace(one, variance=used[at]) for at, one in enumerate(self.each)), df
+        moderated_variances, df = prior.used([means[level] for level in indices])
+        return tuple(
+            replace(seed_spread, variance=moderated_variances[index])
+            for index, seed_spread in enumerate(self.each)
+        ), df
 
 
-def of_levels(pilot: Pilot, quantity: str, step: int, met: Met) -> SeedSpreads | str:
+def of_levels(pilot: Pilot, quantity: str, step: int, evaluation_size: Met) -> SeedSpreads | str:
     """Return the variance over seeds of each level, or the reason if one is not known.
 
     For a shorter run it is the larger of the variances at `step` and at the end, because a smaller
     one at `step` may be due to chance.
     """
-    each = []
+    spreads = []
     for level in pilot.levels:
-        whole, cut = (_sample(level, quantity, at) for at in (level.steps, step))
-        if min(len(whole), len(cut)) < 2:
-            return _too_few(quantity, len(level.seeds), len(cut))
-        variance = max(float(whole.var(ddof=1)), float(cut.var(ddof=1)))
+        end_values, step_values = (
+            _sample(level, quantity, length) for length in (level.steps, step)
+        )
+        if min(len(end_values), len(step_values)) < 2:
+            return _too_few(quantity, len(level.seeds), len(step_values))
+        variance = max(float(end_values.var(ddof=1)), float(step_values.var(ddof=1)))
         if variance <= ROUNDING:
             return f"the seeds do not differ in {quantity}, so their spread is not known"
-        share = len(whole) / len(level.seeds)
-        each.append(
-            _spread(variance, len(cut) - 1, share, [level], _resizable(pilot, quantity), met)
+        share = len(end_values) / len(level.seeds)
+        spreads.append(
+            _spread(
+                variance,
+                len(step_values) - 1,
+                share,
+                [level],
+                _resizable(pilot, quantity),
+                evaluation_size,
+            )
         )
-    return SeedSpreads(tuple(each))
+    return SeedSpreads(tuple(spreads))
 
 
 def of_pairs(
-    pilot: Pilot, pairs: Sequence[tuple[int, int]], quantity: str, step: int, met: Met
+    pilot: Pilot, pairs: Sequence[tuple[int, int]], quantity: str, step: int, evaluation_size: Met
 ) -> SeedSpreads | str:
     """Return the variance of each pair's differences over seeds, or the reason if not known."""
-    each = []
-    for later, baseline in (tuple(pilot.levels[place] for place in pair) for pair in pairs):
-        gaps = [_gaps(later, baseline, quantity, at) for at in (later.steps, step)]
+    spreads = []
+    for later, baseline in (tuple(pilot.levels[index] for index in pair) for pair in pairs):
+        gaps = [_gaps(later, baseline, quantity, length) for length in (later.steps, step)]
         if min(map(len, gaps)) < 2:
             shared = len(set(later.seeds) & set(baseline.seeds))
             return _too_few(quantity, shared, len(gaps[1]))
@@ -125,33 +141,40 @@ def of_pairs(
         if variance <= ROUNDING:
             return f"the pairs do not differ in {quantity}, so their spread is not known"
         share = len(gaps[0]) / len(set(later.seeds) & set(baseline.seeds))
-        each.append(
+        spreads.append(
             _spread(
                 variance,
                 len(gaps[1]) - 1,
                 share,
                 [later, baseline],
                 _resizable(pilot, quantity),
-                met,
+                evaluation_size,
             )
         )
     shared = len(pilot.levels) - 1
-    return SeedSpreads(tuple(each), independent=min(1.0, shared / len(pairs)))
+    return SeedSpreads(tuple(spreads), independent=min(1.0, shared / len(pairs)))
 
 
 def _sample(level: PilotLevel, quantity: str, step: int) -> Floats:
     values = level.at(quantity, step)
-    known: Floats = values[np.isfinite(values)]
-    return known
+    finite_values: Floats = values[np.isfinite(values)]
+    return finite_values
 
 
 def _gaps(later: PilotLevel, baseline: PilotLevel, quantity: str, step: int) -> Floats:
-    one, other = (
+    later_values, baseline_values = (
         dict(zip(level.seeds, level.at(quantity, step), strict=True)) for level in (later, baseline)
     )
-    gaps = np.array([one[seed] - other[seed] for seed in one if seed in other], dtype=float)
-    known: Floats = gaps[np.isfinite(gaps)]
-    return known
+    gaps = np.array(
+        [
+            later_values[seed] - baseline_values[seed]
+            for seed in later_values
+            if seed in baseline_values
+        ],
+        dtype=float,
+    )
+    finite_gaps: Floats = gaps[np.isfinite(gaps)]
+    return finite_gaps
 
 
 OF_EVALUATIONS = ("gain", "final_reward")
@@ -164,15 +187,22 @@ def _resizable(pilot: Pilot, quantity: str) -> bool:
 
 
 def _spread(
-    variance: float, df: int, share: float, levels: Sequence[PilotLevel], resizable: bool, met: Met
+    variance: float,
+    df: int,
+    share: float,
+    levels: Sequence[PilotLevel],
+    resizable: bool,
+    evaluation_size: Met,
 ) -> SeedSpread:
-    was = [level.evaluation_variance(level.users, level.repeats) for level in levels]
-    now = [level.evaluation_variance(*met) for level in levels]
-    if not resizable or None in was or None in now:
+    old_variances = [level.evaluation_variance(level.users, level.repeats) for level in levels]
+    new_variances = [level.evaluation_variance(*evaluation_size) for level in levels]
+    if not resizable or None in old_variances or None in new_variances:
         return SeedSpread(variance, df, known_share=share)
-    before, after = (sum(v for v in every if v is not None) for every in (was, now))
-    part = min(before, variance)
-    return SeedSpread(variance, df, part, part * after / before if before else 0.0, share)
+    old_total, new_total = (
+        sum(v for v in variances if v is not None) for variances in (old_variances, new_variances)
+    )
+    part = min(old_total, variance)
+    return SeedSpread(variance, df, part, part * new_total / old_total if old_total else 0.0, share)
 
 
 def _too_few(quantity: str, seeds: int, known: int) -> str:

@@ -22,35 +22,35 @@ OPEN = "# the pilot does not show the direction; choose more or less before the 
 
 def text(
     task: PlanningTask,
-    asked: RequestedLevels,
+    requested: RequestedLevels,
     words: Sequence[str],
-    shown: Mapping[tuple[int, int], int],
+    directions: Mapping[tuple[int, int], int],
 ) -> str:
     """Return the YAML of sweeps/studies/planned.yaml, with a link for each pair of levels.
 
-    `shown`: pair -> 1 if the pilot shows that its later level has more, -1 if less.
+    `directions`: pair -> 1 if the pilot shows that its later level has more, -1 if less.
     """
-    common = [word for word in words if word not in swept_words(asked)]
-    names = _arms(asked.names)
-    arms = {names[name]: _own_words(name) for name in asked.names}
+    common = [word for word in words if word not in swept_words(requested)]
+    names = _arms(requested.names)
+    arms = {names[name]: _own_words(name) for name in requested.names}
     lines = [
         f"question: Do these levels differ in {task.effect.quantity}?",
         "source: planned by harness plan",
         "seeds: range(1,4)",
         f"words: {json.dumps(common)}",
         "arms:",
-        *(f"  {json.dumps(arm)}: {json.dumps(own)}" for arm, own in arms.items()),
+        *(f"  {json.dumps(arm)}: {json.dumps(own_words)}" for arm, own_words in arms.items()),
         "links:",
     ]
     for pair in task.rule.pairs:
-        one, other = (names[asked.names[place]] for place in pair)
+        later, baseline = (names[requested.names[index]] for index in pair)
         link = {
-            "quantity": task.effect.quantity, "arm": one, "against": other,
-            "direction": "less" if shown.get(pair) == -1 else "more", "margin": task.effect.value,
+            "quantity": task.effect.quantity, "arm": later, "against": baseline,
+            "direction": "less" if directions.get(pair) == -1 else "more", "margin": task.effect.value,
             "evaluation": task.pilot.column_of(task.effect.quantity),
         }  # fmt: skip
-        lines += [] if pair in shown else [f"  {OPEN}"]
-        lines.append(f"  {one} against {other}: {json.dumps(link)}")
+        lines += [] if pair in directions else [f"  {OPEN}"]
+        lines.append(f"  {later} against {baseline}: {json.dumps(link)}")
     return "\n".join(lines) + "\n"
 
 
@@ -65,9 +65,9 @@ def _arms(levels: Sequence[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for number, level in enumerate(levels, 1):
         name = _arm(level)
-        taken = name in names.values()
+        is_taken = name in names.values()
         names[level] = (
-            f"level_{number}" if taken or not link_statements.ARM.fullmatch(name) else name
+            f"level_{number}" if is_taken or not link_statements.ARM.fullmatch(name) else name
         )
     return names
 

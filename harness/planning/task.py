@@ -100,13 +100,13 @@ def check_primary(primary: str | None, effect: TargetEffect) -> None:
 
 def check_range(effect: TargetEffect, config: RunConfig) -> None:
     """Raise ConfigError for a difference larger than two runs of `config` can have."""
-    most, why = _most(effect, config)
+    most, why = _largest_effect(effect, config)
     if effect.value > most:
         rule = f"{effect.quantity} must be at most {most:.3g}, {why}"
         raise ConfigError(f"{OPTION}: {rule}; got {effect.value:g}")
 
 
-def _most(effect: TargetEffect, config: RunConfig) -> tuple[float, str]:
+def _largest_effect(effect: TargetEffect, config: RunConfig) -> tuple[float, str]:
     if effect.quantity == "a":
         return MOST_OF_A, "since it is a share of the mean of both"
     if QUANTITIES[effect.quantity].unit == REWARD:
@@ -151,48 +151,53 @@ class DecisionRule:
         if self.paired:
             return "a link of a study: pairs of the same seed, 95% t interval"
         pairs = len(self.pairs)
-        over = f", corrected by Holm over {pairs} pairs" if pairs > 1 else ""
-        beside = f" (the rest is for {', '.join(self.others)})" if self.others else ""
+        pairs_text = f", corrected by Holm over {pairs} pairs" if pairs > 1 else ""
+        others_text = f" (the rest is for {', '.join(self.others)})" if self.others else ""
         level = claims.LEVEL * pairs / self.comparisons
-        named = f" {families.PRIMARY_OPTION} {self.primary}" if self.primary else ""
-        at = f"at level {level:.2g} out of {claims.LEVEL:g}{beside}{over}"
-        return f"a contrast of fit-entropy-law{named} {at}"
+        primary_text = f" {families.PRIMARY_OPTION} {self.primary}" if self.primary else ""
+        level_text = f"at level {level:.2g} out of {claims.LEVEL:g}{others_text}{pairs_text}"
+        return f"a contrast of fit-entropy-law{primary_text} {level_text}"
 
-    def decided(self, levels: Sequence[Runs], at: int) -> int:
-        """Decide pair number `at`: 1 if the later level is higher, -1 if lower, 0 if undecided."""
+    def decided(self, levels: Sequence[Runs], pair_index: int) -> int:
+        """Decide one pair: 1 if its later level is higher, -1 if lower, 0 if undecided."""
         if self.paired:
-            return _link(levels, self.pairs[at])
+            return _decide_link(levels, self.pairs[pair_index])
         samples = quantities.samples(self.quantity, [list(level) for level in levels])
         means = [random_effects.mean(sample) for sample in samples]
-        known = {
-            place: GroupMean(place, mean, len(sample))
-            for place, (mean, sample) in enumerate(zip(means, samples, strict=True))
+        means_by_level = {
+            index: GroupMean(index, mean, len(sample))
+            for index, (mean, sample) in enumerate(zip(means, samples, strict=True))
             if mean is not None
         }
-        tested = [n for n, pair in enumerate(self.pairs) if all(place in known for place in pair)]
-        prior = moderation.prior(known[place] for n in tested for place in self.pairs[n])
+        tested = [
+            n for n, pair in enumerate(self.pairs) if all(index in means_by_level for index in pair)
+        ]
+        prior = moderation.prior(means_by_level[index] for n in tested for index in self.pairs[n])
         estimates = {}
         for n in tested:
             later, baseline = self.pairs[n]
-            estimate = prior.difference(known[later], known[baseline])
+            estimate = prior.difference(means_by_level[later], means_by_level[baseline])
             if estimate is not None:
                 estimates[n] = estimate
-        if at not in estimates:
+        if pair_index not in estimates:
             return 0
         p = [claims.p_differs(estimate) for estimate in estimates.values()]
-        beside = {name: [1.0] * len(p) for name in self.others}
-        adjusted = families.adjust_families({self.quantity: p, **beside}, self.primary)[
+        other_p_values = {name: [1.0] * len(p) for name in self.others}
+        adjusted = families.adjust_families({self.quantity: p, **other_p_values}, self.primary)[
             self.quantity
         ].p
-        place = list(estimates).index(at)
-        if adjusted[place] >= claims.LEVEL:
+        position = list(estimates).index(pair_index)
+        if adjusted[position] >= claims.LEVEL:
             return 0
-        return 1 if estimates[at].value > 0 else -1
+        return 1 if estimates[pair_index].value > 0 else -1
 
 
-def _link(levels: Sequence[Runs], pair: tuple[int, int]) -> int:
-    later, baseline = (levels[place] for place in pair)
-    gaps = [one.value - other.value for one, other in zip(later, baseline, strict=True)]
+def _decide_link(levels: Sequence[Runs], pair: tuple[int, int]) -> int:
+    later, baseline = (levels[index] for index in pair)
+    gaps = [
+        later_run.value - baseline_run.value
+        for later_run, baseline_run in zip(later, baseline, strict=True)
+    ]
     estimate = link_tests.paired_estimate(gaps)
     if estimate is None:
         return 0

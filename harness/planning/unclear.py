@@ -31,10 +31,10 @@ def pilot_eval_every(task: PlanningTask) -> int | None:
     return None if too_few is None else lengths.largest_eval_every(task)
 
 
-def out_of_reach(task: PlanningTask, found: OutOfReach) -> str:
+def out_of_reach(task: PlanningTask, result: OutOfReach) -> str:
     name = task.effect.quantity
     steps = lengths.longest(task)
     if any(lengths.share_there(task, pair, steps) == 0 for pair in task.rule.pairs):
         return f"the pilot does not show the difference in runs of {steps} steps"
-    least = "no difference" if found.least is None else f"{name}={found.least:.2g}"
+    least = "no difference" if result.least is None else f"{name}={result.least:.2g}"
     return f"{power.MOST} seeds a level would decide {least}, not {task.effect}"

@@ -52,7 +52,7 @@ class RowScan:
 
 
 def sums_up_to(summed: array[int], step: int) -> RowSums | None:
-    """`Rows.sums` from the values of `Rows.summed`."""
+    """`RowScan.sums` from the values of `RowScan.summed`."""
     if not 1 <= step < len(summed):
         return None
     return RowSums(f"{summed[1]:08x}", f"{summed[step]:08x}")

@@ -136,7 +136,7 @@ KEYS = tuple(part.name for part in fields(_IdentityKeys))
 
 
 def from_json(values: Any) -> RunIdentity | None:
-    """Build an Identity, the inverse of `to_json`; None if `values` are malformed."""
+    """Build a RunIdentity, the inverse of `to_json`; None if `values` are malformed."""
     if shape.problem(_IdentityKeys, values):
         return None
     own = (values["config_hash"], values["seed"], values["start_model"])

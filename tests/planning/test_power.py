@@ -166,8 +166,8 @@ def test_all_studies_at_once_are_decided_as_each_by_the_rule(
     pair = PairDraws(0, 0.07, each, (known_share,) * units)
     found = []
     for seeds in (3, 7):
-        found += (every := made._all_decided(pair, seeds).tolist())
-        assert every == [made._decided(pair, seeds, number) for number in range(made.studies)]
+        found += (every := made._are_decided(pair, seeds).tolist())
+        assert every == [made._is_decided(pair, seeds, number) for number in range(made.studies)]
     assert 10 < sum(found) < 190, "studies of both kinds are held against each other"
 
 

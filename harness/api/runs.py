@@ -57,8 +57,10 @@ class Runs:
         return iter(self.runs)
 
     def __repr__(self) -> str:
-        without = sum(run.log is None for run in self.runs)
-        return f"Runs({len(self.runs)} runs{f', {without} without a log' if without else ''})"
+        without_log = sum(run.log is None for run in self.runs)
+        return (
+            f"Runs({len(self.runs)} runs{f', {without_log} without a log' if without_log else ''})"
+        )
 
     def table(self) -> pd.DataFrame:
         """Return one row per run: its axes, its status, and the reason if it has no metrics."""

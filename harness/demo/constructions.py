@@ -37,9 +37,9 @@ class Construction:
     @property
     def words(self) -> tuple[str, ...]:
         """All overrides, as for `harness train`."""
-        own = {word.split("=")[0] for word in self.overrides}
-        shared = (word for word in COMMON if word.split("=")[0] not in own)
-        return (*shared, *self.overrides)
+        own_keys = {word.split("=")[0] for word in self.overrides}
+        shared_words = (word for word in COMMON if word.split("=")[0] not in own_keys)
+        return (*shared_words, *self.overrides)
 
     def point(self) -> Point:
         """Compose and check the run. Raises ConfigError, for example because of a user's conf/."""

@@ -29,7 +29,7 @@ def match_pilot(
     requested = settings.parse_levels(words)  # raise for invalid words before reading the pilot
     template = _nearest(candidates, requested)
     requested = settings.parse_levels(words, settings.words_of(template.config, typed))
-    chosen = []
+    runs_by_level = []
     for name, config in zip(requested.names, requested.flat, strict=True):
         matching = [
             run for run in candidates if not settings.differing_settings(run.config, config)
@@ -52,9 +52,9 @@ def match_pilot(
                 f"{key}={nearest.config.get(key)} where {config.get(key)} is asked for"
                 f"{_list_unusable([run for run in others if run.config is None and run.ours])}"
             )
-        chosen.append(matching)
-    _check_sizes(path, chosen, requested)
-    pilot = reading.read(str(path), chosen)
+        runs_by_level.append(matching)
+    _check_sizes(path, runs_by_level, requested)
+    pilot = reading.read(str(path), runs_by_level)
     return requested, replace(pilot, left_out=(*pilot.left_out, *_excluded_runs(others, requested)))
 
 
@@ -94,10 +94,10 @@ def _nearest(candidates: Sequence[Candidate], requested: RequestedLevels) -> Can
 
 
 def _check_sizes(
-    path: Path, chosen: Sequence[Sequence[Candidate]], requested: RequestedLevels
+    path: Path, runs_by_level: Sequence[Sequence[Candidate]], requested: RequestedLevels
 ) -> None:
     """Raise ConfigError if the pilot's runs differ in size or do not have the typed sizes."""
-    runs = [run for level in chosen for run in level]
+    runs = [run for level in runs_by_level for run in level]
     for key in settings.SIZES:
         values = {run.config.get(key) for run in runs}
         if len(values) > 1:

@@ -38,20 +38,20 @@ BY_STEP = ("gain", "final_reward", "entropy_lost")
 ceiling and slope are not."""
 
 
-def read(source: str, chosen: Sequence[Sequence[Candidate]]) -> Pilot:
+def read(source: str, runs_by_level: Sequence[Sequence[Candidate]]) -> Pilot:
     """Read the pilot of the requested levels, each given by its runs.
 
     Raise DataError if no run of a level can be used.
     """
-    folders = [candidate.folder for level in chosen for candidate in level]
+    folders = [candidate.folder for level in runs_by_level for candidate in level]
     members, why_not = analysis.load_members_and_reasons(folders)
-    names = [[str(candidate.folder) for candidate in level] for level in chosen]
+    names = [[str(candidate.folder) for candidate in level] for level in runs_by_level]
     for level in names:
         if not any(member.result.run in level for member in members):
             reasons = "; ".join(f"{run}: {why_not.get(run, UNLIKE)}" for run in level[:SHOWN])
             rule = "a plan needs a complete run of each level, but none of these is complete"
             raise DataError(f"{source}: {rule}: {reasons}")
-    configs = [level[0].config for level in chosen]
+    configs = [level[0].config for level in runs_by_level]
     return of_members(source, members, names, configs, why_not)
 
 

@@ -10,8 +10,8 @@ For two levels the sum of their variances matters, with Satterthwaite's (1946) d
 by one chi^2 draw. Independent draws with their own d would overstate the uncertainty, and the
 studies would be too large: with pilots of three seeds, by half (benchmarks/plan.md).
 
-A part of s^2 is due to the evaluation: its users and random draws (`PilotLevel.evaluation_variance`).
-Only this part decreases with their number.
+A part of s^2 is due to the evaluation: its users and random draws
+(`PilotLevel.evaluation_variance`). Only this part decreases with their number.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def _spread(
     return SeedSpread(variance, df, part, part * new_total / old_total if old_total else 0.0, share)
 
 
-def _too_few(quantity: str, seeds: int, known: int) -> str:
+def _too_few(quantity: str, seeds: int, count: int) -> str:
     if seeds < 2:
         return "one seed does not show how much seeds differ"
-    return f"{known} of {seeds} runs of a level have {quantity}, and two are needed"
+    return f"{count} of {seeds} runs of a level have {quantity}, and two are needed"

@@ -39,14 +39,15 @@ def text(
         "seeds: range(1,4)",
         f"words: {json.dumps(common)}",
         "arms:",
-        *(f"  {json.dumps(arm)}: {json.dumps(own_words)}" for arm, own_words in arms.items()),
+        *(f"  {json.dumps(arm)}: {json.dumps(words_of_arm)}" for arm, words_of_arm in arms.items()),
         "links:",
     ]
     for pair in task.rule.pairs:
         later, baseline = (names[requested.names[index]] for index in pair)
         link = {
             "quantity": task.effect.quantity, "arm": later, "against": baseline,
-            "direction": "less" if directions.get(pair) == -1 else "more", "margin": task.effect.value,
+            "direction": "less" if directions.get(pair) == -1 else "more",
+            "margin": task.effect.value,
             "evaluation": task.pilot.column_of(task.effect.quantity),
         }  # fmt: skip
         lines += [] if pair in directions else [f"  {OPEN}"]

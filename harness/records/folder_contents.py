@@ -50,26 +50,26 @@ def _is_ours(path: Path, name: str, is_sweep: bool) -> bool:
         return True
     if is_sweep and LAUNCHER.fullmatch(name):
         return True
-    inside = path / name
-    if not is_sweep or inside.is_symlink() or not inside.is_dir():
+    inner_path = path / name
+    if not is_sweep or inner_path.is_symlink() or not inner_path.is_dir():
         return False
-    inner_names = names(inside)
+    inner_names = names(inner_path)
     return bool(TRASH.fullmatch(name)) or (
         (is_run(inner_names) or not inner_names - {"config.yaml", *OF_ANY})
         and not inner_names - OF_A_RUN
     )
 
 
-def refuse_foreign(path: Path, shown: Path, is_sweep: bool) -> None:
+def refuse_foreign(path: Path, shown_path: Path, is_sweep: bool) -> None:
     """Raise ConfigError if `path` contains files that are no part of a run or a sweep.
 
-    `shown`: the path to show in the message.
+    `shown_path`: the path to show in the message.
     """
     foreign = sorted(name for name in names(path) if not _is_ours(path, name, is_sweep))
     if foreign:
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         rule = f"holds {foreign[0]!r}{more}, which is not part of {_kind_name(is_sweep)}"
-        raise ConfigError(f"{shown}: {rule}; move it away first")
+        raise ConfigError(f"{shown_path}: {rule}; move it away first")
 
 
 def other_runs(path: Path) -> tuple[str, ...]:

@@ -96,11 +96,11 @@ def of_runs(sweep: Sweep, root: Path) -> Iterator[OverviewEntry]:
 
 
 def _row_entry(row: LedgerRow, root: Path) -> OverviewEntry:
-    run, what = RunFolder(root / row.name), " ".join(row.overrides)
+    run, options = RunFolder(root / row.name), " ".join(row.overrides)
     if run.is_run():
-        return of_run(run.path, what)
+        return of_run(run.path, options)
     state = run_state.of_row(row, run)
-    return OverviewEntry(RUN, run.path, state.status, state.reason, what=what)
+    return OverviewEntry(RUN, run.path, state.status, state.reason, what=options)
 
 
 def _entries_below(folder: Path, depth: int) -> Iterator[OverviewEntry]:
@@ -132,8 +132,8 @@ def _names(folder: Path) -> dict[str, bool]:
     return {}
 
 
-def of_run(path: Path, what: str | None = None) -> OverviewEntry:
-    """Return the entry of a folder with run.json. `what`: its chosen options, if known."""
+def of_run(path: Path, options: str | None = None) -> OverviewEntry:
+    """Return the entry of a folder with run.json. `options`: its chosen options, if known."""
     run = RunFolder(path)
     state, row = run_state.of(run), soundness.last_row(run)
     outline, steps = _outline(path)
@@ -144,7 +144,7 @@ def of_run(path: Path, what: str | None = None) -> OverviewEntry:
         state.status,
         state.reason,
         _began_unix_s(path),
-        outline if what is None else what,
+        outline if options is None else options,
         step if type(step) is int else 0,
         steps,
         _range([metric_rows.number(row, "entropy")]),
@@ -216,12 +216,12 @@ def _outline(path: Path) -> tuple[str, int | None]:
         text = plain_file.text(RunFolder(path).config, CONFIG_BYTES)
     except DataError:
         return "", None
-    named = {key: name.strip("'\"") for key, name in NAMED.findall(text)}
-    words = [named[key] for key in ("difficulty", "policy") if key in named]
+    option_names = {key: name.strip("'\"") for key, name in NAMED.findall(text)}
+    words = [option_names[key] for key in ("difficulty", "policy") if key in option_names]
     words += [
-        f"{group}={named[group]}"
+        f"{group}={option_names[group]}"
         for group, usual in USUAL.items()
-        if named.get(group, usual) != usual
+        if option_names.get(group, usual) != usual
     ]
     words += ["null control"] if NULL_CONTROL.search(text) else []
     words += [f"seed {match[1]}"] if (match := SEED.search(text)) else []

@@ -92,19 +92,19 @@ NO_LOCKS = (errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP)
 @contextlib.contextmanager
 def _only_remover(path: Path) -> Iterator[int]:
     """Yield a descriptor of the folder, locked against other removals. Raises GoneError."""
-    shown = path.parent / original_name(path)
+    shown_path = path.parent / original_name(path)
     try:
         with atomic.open_folder(path) as folder:
             deadline = time.monotonic() + run_lock.ASKING_S
             while not _is_locked(folder, fcntl.LOCK_EX):
                 if time.monotonic() > deadline:
-                    raise GoneError(f"{shown}: another process is removing it now")
+                    raise GoneError(f"{shown_path}: another process is removing it now")
                 time.sleep(run_lock.POLL_S)
             if not os.path.samestat(path.lstat(), os.fstat(folder)):
-                raise GoneError(f"{shown}: {REMOVED}")
+                raise GoneError(f"{shown_path}: {REMOVED}")
             yield folder
     except FileNotFoundError as error:
-        raise GoneError(f"{shown}: {REMOVED}") from error
+        raise GoneError(f"{shown_path}: {REMOVED}") from error
 
 
 def _is_locked(folder: int, mode: int) -> bool:

@@ -47,10 +47,12 @@ def draw(panels: Sequence[RunPanel], name: str, axes: AxisNames) -> Drawing:
 
 def _trace(axes: Axes, trace: Trace, frame: LawFrame) -> None:
     colour, points = canvas.colour(trace.slot), trace.points
-    after, unjudged = trace.after_onset, trace.unjudged
+    after_onset, unjudged = trace.after_onset, trace.unjudged
     for mask, face, alpha in (
-        (~after, colour, 0.5), (after & ~unjudged, "none", 0.5), (unjudged, "none", PALE)
-    ):  # fmt: skip
+        (~after_onset, colour, 0.5),
+        (after_onset & ~unjudged, "none", 0.5),
+        (unjudged, "none", PALE),
+    ):
         axes.plot(
             points.entropy[mask], points.reward[mask], canvas.marker(trace.slot), mfc=face,
             mec=colour, mew=0.7, alpha=alpha, zorder=2,

@@ -133,8 +133,8 @@ def _set_limits_and_labels(
 def _trace(axes: Axes, trace: Trace, x: Floats) -> None:
     if trace.residual is None:
         return
-    colour, after = canvas.colour(trace.slot), trace.after_onset
-    for mask, face in ((~after, colour), (after, "none")):
+    colour, after_onset = canvas.colour(trace.slot), trace.after_onset
+    for mask, face in ((~after_onset, colour), (after_onset, "none")):
         axes.plot(
             x[mask], trace.residual[mask], canvas.marker(trace.slot), mfc=face, mec=colour,
             mew=0.7, alpha=0.6, zorder=2,
@@ -179,12 +179,12 @@ def _pool_rows(panels: Sequence[GroupPanel]) -> Iterator[dict[str, Any]]:
                 ("step", pool.residual_by_step), ("entropy", pool.residual_by_entropy)
             ):  # fmt: skip
                 if values is not None:
-                    for at, median, low, high in zip(
+                    for x, median, low, high in zip(
                         values.at, values.median, values.low, values.high, strict=True
                     ):
                         yield {
                             "level": panel.level, "group": pool.legend, "against": against,
-                            "at": at, "residual": median, "low": low, "high": high,
+                            "at": x, "residual": median, "low": low, "high": high,
                             "runs": len(pool.runs),
                         }  # fmt: skip
 

@@ -71,11 +71,11 @@ def pages(analysis: Analysis, every_run: bool) -> tuple[Page, ...]:
     clock = run_series.common_time_axis(analysis.series[run.run] for run in readable)
     if len(readable) <= MOST_RUNS:
         return (_run_page(analysis, readable, clock, ""),)
-    drawn = [_group_page(analysis, readable, clock)] if finished else []
+    page_list = [_group_page(analysis, readable, clock)] if finished else []
     if every_run or not finished:
         for number, members in enumerate(_split(analysis, readable), 1):
-            drawn.append(_run_page(analysis, members, clock, f"_{number}"))
-    return tuple(drawn)
+            page_list.append(_run_page(analysis, members, clock, f"_{number}"))
+    return tuple(page_list)
 
 
 def _run_page(analysis: Analysis, runs: Sequence[RunResult], clock: TimeAxis, suffix: str) -> Page:

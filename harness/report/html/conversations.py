@@ -131,8 +131,8 @@ def _notes(
         yield "No conversations are saved in these runs."
         return
     yield choice.RULE
-    where = f"{plural(len(chosen), 'run')}, from {plural(steps, 'saved step')}"
-    yield f"{plural(len(views), 'conversation')} of {where}."
+    source = f"{plural(len(chosen), 'run')}, from {plural(steps, 'saved step')}"
+    yield f"{plural(len(views), 'conversation')} of {source}."
     yield from omissions
     yield from _how_to_read(views, highest)
     without_conversations = [

@@ -210,9 +210,9 @@ def _rewards(page: Page) -> list[Floats]:
 def _draw_residuals(panel_plot: Plot, trace: Trace, x: list[float]) -> None:
     if trace.residual is None:
         return
-    values, after = trace.residual, trace.after_onset
+    values, after_onset = trace.residual, trace.after_onset
     x_array = np.array(x)
-    for mask, kind in ((~after, css(trace.slot)), (after, f"{css(trace.slot)} hollow")):
+    for mask, kind in ((~after_onset, css(trace.slot)), (after_onset, f"{css(trace.slot)} hollow")):
         panel_plot.dots(kind, *floats(x_array[mask], values[mask]), marker(trace.slot))
     panel_plot.hover(
         HoverPoints(trace.legend, x, list(values), trace.slot, list(trace.points.steps))

@@ -85,8 +85,8 @@ def _draw_fit(panel_plot: Plot, trace: Trace, frame: LawFrame) -> None:
 
 def _points(panel_plot: Plot, trace: Trace) -> None:
     points, colour = trace.points, css(trace.slot)
-    after, unjudged = trace.after_onset, trace.unjudged
-    kinds = ((~after, ""), (after & ~unjudged, " hollow"), (unjudged, " hollow pale"))
+    after_onset, unjudged = trace.after_onset, trace.unjudged
+    kinds = ((~after_onset, ""), (after_onset & ~unjudged, " hollow"), (unjudged, " hollow pale"))
     for mask, suffix in kinds:
         kind = f"{colour}{suffix}"
         panel_plot.dots(

@@ -67,8 +67,8 @@ def findings(calibration: Mapping[str, Any]) -> Iterator[str]:
         )
     matches = calibration["published"]
     if matches:
-        met = sum(match["matched"] for match in matches)
-        yield f"{met} of {len(matches)} published figures are met; {CAUTION}"
+        matched = sum(match["matched"] for match in matches)
+        yield f"{matched} of {len(matches)} published figures are met; {CAUTION}"
     for match in matches:
         if not match["matched"]:
             yield (

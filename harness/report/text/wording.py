@@ -71,8 +71,10 @@ def interval(estimated: Interval) -> str:
 def variance(estimated: Interval) -> str:
     """Return as `interval`, with two digits of the half-width: variances of rewards are small."""
     half_width = (estimated.high - estimated.low) / 2
-    places = max(2, min(9, 1 - math.floor(math.log10(half_width)))) if half_width > 0 else 4
-    value, low, high = (f"{x:.{places}f}" for x in (estimated.value, estimated.low, estimated.high))
+    decimals = max(2, min(9, 1 - math.floor(math.log10(half_width)))) if half_width > 0 else 4
+    value, low, high = (
+        f"{x:.{decimals}f}" for x in (estimated.value, estimated.low, estimated.high)
+    )
     return f"{value} [{low}, {high}]"
 
 

@@ -121,7 +121,9 @@ def saving() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        theirs = isinstance(error, RuntimeError | SafetensorError) or type(error) is Exception
-        if not theirs or not UNWRITTEN.search(str(error)):
+        is_library_error = (
+            isinstance(error, RuntimeError | SafetensorError) or type(error) is Exception
+        )
+        if not is_library_error or not UNWRITTEN.search(str(error)):
             raise
         raise OSError(str(error)) from error

@@ -53,7 +53,7 @@ def most_turns(config: RunConfig) -> int:
 def layer_bytes(config: RunConfig, shape: Any, tokens: int) -> float:
     """Return the bytes of one layer's activations for `tokens` tokens."""
     policy = config.policy
-    per_token = activation_bytes(shape, policy.dtype, policy.lora_rank > 0, again=False)
+    per_token = activation_bytes(shape, policy.dtype, policy.lora_rank > 0, recomputes=False)
     return tokens * per_token / int(shape.num_hidden_layers)
 
 

@@ -104,9 +104,9 @@ class Rank:
         """Stop drawing conversations."""
         self._awake.close()
 
-    def share_weights(self, every: bool) -> None:
+    def share_weights(self, all_weights: bool) -> None:
         """Receive rank 0's weights."""
-        self._links.share_weights(self._work.learner, every)
+        self._links.share_weights(self._work.learner, all_weights)
 
     def shard(self) -> None:
         """Keep only this rank's shards of the weights; see trainer.shard."""

@@ -60,9 +60,9 @@ def convert(source: Path, folder: Path) -> None:
         tokenizer = AutoTokenizer.from_pretrained(source.parent, **options)
         model = AutoModelForCausalLM.from_pretrained(source.parent, dtype=torch.float32, **options)
     _set_special_tokens(tokenizer, source)
-    with atomic.pinned(folder) as here:
-        save_file(_weights(model), here / "model.safetensors", metadata={"format": "pt"})
-        tokenizer.save_pretrained(here)
+    with atomic.pinned(folder) as pinned:
+        save_file(_weights(model), pinned / "model.safetensors", metadata={"format": "pt"})
+        tokenizer.save_pretrained(pinned)
     atomic.write_json(folder / "config.json", _config(model, tokenizer))
 
 

@@ -97,19 +97,19 @@ def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
     part: Any = type(level)
     settings = keys.own_keys(part, "difficulty")
     rows = [(key.name, keys.value_at(source.config, key.name)) for key in settings]
-    told = [
+    figures = [
         *rows,
         *(
             (wording.without_underscores(k), _format_value(v))
             for k, v in (measured.cards.measures or {}).items()
         ),
     ]
-    yield markdown.table(*told, headings=("of the level", "value"))
+    yield markdown.table(*figures, headings=("of the level", "value"))
     anchors = measured.cards.anchors
     if anchors:
         yield "What reference policies reach, as final emotion / 100:\n"
         yield markdown.table(
-            *(_anchors(name, of) for name, of in anchors.items()),
+            *(_anchors(name, rewards) for name, rewards in anchors.items()),
             headings=("users", "random", "best deaf schedule", "attentive", "optimum"),
         )
 

@@ -28,8 +28,8 @@ def write(policy: PolicyConfig, base: Path | None, adapters: Path, folder: Path)
     plain = huggingface.load_model(replace(policy, dtype="float32"), base, "cpu")
     model = huggingface.with_adapters(policy, plain)
     load_adapters(model, adapters)
-    with atomic.pinned(folder) as here, saving():
-        model.merge_and_unload().save_pretrained(here)
+    with atomic.pinned(folder) as pinned, saving():
+        model.merge_and_unload().save_pretrained(pinned)
 
 
 def load_adapters(model: Any, adapters: Path) -> None:

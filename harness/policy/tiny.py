@@ -77,10 +77,10 @@ def save(
     folder: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast | None = None
 ) -> None:
     """Write weights and config, and the tokenizer if given. Raises OSError."""
-    with atomic.pinned(folder) as here, saving():
-        model.save_pretrained(here)
+    with atomic.pinned(folder) as pinned, saving():
+        model.save_pretrained(pinned)
         if tokenizer is not None:
-            tokenizer.save_pretrained(here)
+            tokenizer.save_pretrained(pinned)
 
 
 def load_model(folder: Path, device: str = "cpu") -> Qwen3ForCausalLM:

@@ -120,8 +120,8 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
     run_status.write(run.status, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
     try:
-        ended = replace(run_status.read(run.status), status=name, reason=reason, exit_code=code)
-        run_status.write(run.status, ended)
+        final = replace(run_status.read(run.status), status=name, reason=reason, exit_code=code)
+        run_status.write(run.status, final)
     except HarnessError as error:  # such as a full disk; the released lock still shows the end
         safe_text.say(str(error))
         name, code = "failed", code or StorageError.exit_code

@@ -91,9 +91,9 @@ def truncate(text: str, limit: int) -> str:
     if len(text) <= limit:
         return text
     start = text[: max(limit - 3, 0)]
-    whole = start.rpartition(", ")[0] or start.rpartition(" ")[0]
-    if whole:
-        return f"{whole.rstrip(' ,;:')}..."
+    shortened = start.rpartition(", ")[0] or start.rpartition(" ")[0]
+    if shortened:
+        return f"{shortened.rstrip(' ,;:')}..."
     return shorten_middle(text, limit) if limit > 3 else "..."
 
 

@@ -82,7 +82,7 @@ def of_batch(
     start, unit_of_act = passes[0].policy, unit[acts.conversation]
     start_log_p = start.log_probabilities(probe, temperature)
 
-    def moved(gradient: FloatArray) -> FloatArray:
+    def change(gradient: FloatArray) -> FloatArray:
         """Return the change of the log-probabilities, which equals that of the logits up to a
         constant per prefix.
         """
@@ -96,13 +96,13 @@ def of_batch(
         gradients = (
             _gradient(update, observations, act, indices, temperature) for update in passes
         )
-        taken.append(moved(sum(gradients, zeros)))
+        taken.append(change(sum(gradients, zeros)))
         if passes[0].plain is not None:
             plain_gradients = (
                 _plain_gradient(update, observations, act, indices, temperature)
                 for update in passes
             )
-            plain.append(moved(sum(plain_gradients, zeros)))
+            plain.append(change(sum(plain_gradients, zeros)))
     return LogitChanges(np.stack(taken), np.stack(plain) if plain else None)
 
 

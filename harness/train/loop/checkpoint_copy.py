@@ -50,8 +50,8 @@ class CheckpointCopy:
 
         Only the structure of `model` is used, since its weights may have changed.
         """
-        with atomic.pinned(folder) as here, saving():
-            inner = here / checkpoints.MODEL
+        with atomic.pinned(folder) as pinned, saving():
+            inner = pinned / checkpoints.MODEL
             inner.mkdir()
             model.save_pretrained(inner, state_dict=self._weights)
             torch.save(self._optimiser, inner / OPTIMIZER_NAME)

@@ -66,12 +66,12 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
 
 def _bonus_gradient(policy: TabularPolicy, batch: ActBatch) -> FloatArray:
     """Return the gradient of the entropy bonus."""
-    selection, temperature, seen = batch.selection, batch.temperature, batch.acts.seen
+    selection, temperature, observations = batch.selection, batch.temperature, batch.acts.seen
     if isinstance(selection.bonus, float):  # multiplied last to reproduce older runs exactly
-        gradient = policy.entropy_gradient(seen, temperature, selection.counted)
+        gradient = policy.entropy_gradient(observations, temperature, selection.counted)
         return selection.bonus / batch.denominator * gradient
     weights = selection.counted * selection.bonus / batch.denominator
-    return policy.entropy_gradient(seen, temperature, weights)
+    return policy.entropy_gradient(observations, temperature, weights)
 
 
 def _pass(

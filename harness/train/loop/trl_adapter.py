@@ -88,11 +88,11 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
 
     def save(self, folder: Path) -> None:
         """Write weights, optimiser, scheduler and random state below `folder`. Raises OSError."""
-        with atomic.pinned(folder) as here:
-            self.args.output_dir = str(here)
+        with atomic.pinned(folder) as pinned:
+            self.args.output_dir = str(pinned)
             with saving(), self._learner.team.exact():
                 self._save_checkpoint(self.model, trial=None)
-            (here / f"checkpoint-{self.state.global_step}").rename(here / checkpoints.MODEL)
+            (pinned / f"checkpoint-{self.state.global_step}").rename(pinned / checkpoints.MODEL)
 
     def copy_state(self) -> Fill:
         """Copy what `save` would write to CPU memory; return a function that writes the copy."""

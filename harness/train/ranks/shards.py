@@ -160,11 +160,11 @@ class Shards:
 
     @torch.no_grad()
     def parted(
-        self, names: Sequence[str], whole: Sequence[Mapping[str, Tensor]] | None = None
+        self, names: Sequence[str], moments: Sequence[Mapping[str, Tensor]] | None = None
     ) -> list[dict[str, Tensor]]:
         """Scatter rank 0's moments of the parameters `names` and return this rank's shards.
 
-        `whole`: the moments on rank 0; None on other ranks.
+        `moments`: the moments on rank 0; None on other ranks.
         """
 
         def part(template: Any, tensor: Tensor) -> Any:
@@ -175,7 +175,7 @@ class Shards:
         for index, name in enumerate(names):
             template = self._parts[name]
             shape = torch.empty(template.shape)
-            tensors = dict.fromkeys(MOMENTS, shape) if whole is None else whole[index]
+            tensors = dict.fromkeys(MOMENTS, shape) if moments is None else moments[index]
             parts.append({key: part(template, tensors[key]) for key in MOMENTS})
         return parts
 
@@ -239,8 +239,8 @@ def linear_weights(model: Any) -> frozenset[str]:
 
 def gather_weight(part: Any, dtype: torch.dtype | None = None) -> Tensor:
     """Return a whole weight from all ranks' shards, rounded before the transfer if `dtype`."""
-    whole: Tensor = (part if dtype is None else part.to(dtype)).full_tensor()
-    return whole
+    weight: Tensor = (part if dtype is None else part.to(dtype)).full_tensor()
+    return weight
 
 
 def empty_weights(model: Any) -> None:

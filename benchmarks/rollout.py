@@ -97,13 +97,13 @@ def conversations(
     users = make(config.simulator, config.difficulty)
     timed = _Timed(users, parts)
     speaker = LanguageSpeaker(engine, start.chat, config.policy, np.random.default_rng(step))
-    hear, draw = Sampler._hear, Sampler._draw
+    read, draw = Sampler._read_new, Sampler._draw
 
-    def timed_hear(
-        self: Sampler, live: Sequence[int], heard: Sequence[Sequence[int]]
+    def timed_read(
+        self: Sampler, live: Sequence[int], new_ids: Sequence[Sequence[int]]
     ) -> torch.Tensor:
         began = _now(start.learner)
-        states = hear(self, live, heard)
+        states = read(self, live, new_ids)
         parts.prefill_s += _now(start.learner) - began
         return states
 
@@ -114,7 +114,7 @@ def conversations(
         return draw(self, logits, uniform)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Sampler, "_hear", timed_hear)
+        patch.setattr(Sampler, "_read_new", timed_read)
         patch.setattr(Sampler, "_draw", counted_draw)
         began = _now(start.learner)
         rollout(timed, speaker, keys_of(config, step + 1))

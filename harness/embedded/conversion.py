@@ -55,18 +55,18 @@ def convert(source: Path, folder: Path) -> None:
 
     Raises OSError if it cannot be written, and transformers' errors if `source` cannot be read.
     """
-    loading = {"gguf_file": source.name, "local_files_only": True, "trust_remote_code": False}
-    with _quietly():
-        tokenizer = AutoTokenizer.from_pretrained(source.parent, **loading)
-        model = AutoModelForCausalLM.from_pretrained(source.parent, dtype=torch.float32, **loading)
-    _as_the_file_says(tokenizer, source)
-    with atomic.pinned(folder) as here:
-        save_file(_weights(model), here / "model.safetensors", metadata={"format": "pt"})
-        tokenizer.save_pretrained(here)
+    options = {"gguf_file": source.name, "local_files_only": True, "trust_remote_code": False}
+    with _silence_library():
+        tokenizer = AutoTokenizer.from_pretrained(source.parent, **options)
+        model = AutoModelForCausalLM.from_pretrained(source.parent, dtype=torch.float32, **options)
+    _set_special_tokens(tokenizer, source)
+    with atomic.pinned(folder) as pinned:
+        save_file(_weights(model), pinned / "model.safetensors", metadata={"format": "pt"})
+        tokenizer.save_pretrained(pinned)
     atomic.write_json(folder / "config.json", _config(model, tokenizer))
 
 
-def _as_the_file_says(tokenizer: Any, source: Path) -> None:
+def _set_special_tokens(tokenizer: Any, source: Path) -> None:
     """Set special tokens and byte handling, which versions of transformers read differently."""
     from gguf import GGUFReader  # an extra package, needed only for the conversion
 
@@ -100,7 +100,7 @@ def _config(model: Any, tokenizer: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _quietly() -> Iterator[None]:
+def _silence_library() -> Iterator[None]:
     """Silence transformers' progress bars and its warning that dequantising needs more space."""
     verbosity = logging.get_verbosity()
     logging.set_verbosity_error()

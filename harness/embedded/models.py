@@ -80,11 +80,11 @@ def ensure(name: str, key: str) -> Path:
 
     def make() -> None:
         source = _require(model, name, key)
-        found = _sum(source)
-        if found != model.file_sum:
+        digest = _sum(source)
+        if digest != model.file_sum:
             rule = f"{source} must be that of {model.package} {model.version}, sha256"
             raise ConfigError(
-                f"{key}: {name}: {rule} {model.file_sum}, got {found}: {model.install}"
+                f"{key}: {name}: {rule} {model.file_sum}, got {digest}: {model.install}"
             )
         safe_text.say(f"{name}: makes its folder of {model.package}, once: about 20 s")
         cache_entry.put(folder, lambda scratch: _fill(model, source, scratch, f"{key}: {name}"))
@@ -101,13 +101,13 @@ def present(name: str) -> Path | None:
 def entry(name: str) -> Path:
     """Return the path of an embedded model's cache entry, whether or not it exists."""
     model = MODELS[name]
-    known = "\n".join([str(VERSION), model.file_sum, model.weights_sum])
-    return user_folders.cache() / f"{name}-{hashlib.sha256(known.encode()).hexdigest()[:16]}"
+    content = "\n".join([str(VERSION), model.file_sum, model.weights_sum])
+    return user_folders.cache() / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 def _require(model: EmbeddedModel, name: str, key: str) -> Path:
     """Return the GGUF file in the model's package. Raises ConfigError if a package is missing."""
-    source = _installed(model)
+    source = _installed_file(model)
     absent = [] if source else [model.package]
     if importlib.util.find_spec(CONVERTER) is None:
         absent.append(CONVERTER)
@@ -116,7 +116,7 @@ def _require(model: EmbeddedModel, name: str, key: str) -> Path:
     return source
 
 
-def _installed(model: EmbeddedModel) -> Path | None:
+def _installed_file(model: EmbeddedModel) -> Path | None:
     """Return the GGUF file from the installed package's file list, without importing the package.
 
     None if it is not installed.
@@ -125,20 +125,20 @@ def _installed(model: EmbeddedModel) -> Path | None:
         files = metadata.files(model.package) or []
     except metadata.PackageNotFoundError:
         return None
-    found = (Path(str(file.locate())) for file in files if file.name == model.file)
-    return next((path for path in found if path.is_file()), None)
+    paths = (Path(str(file.locate())) for file in files if file.name == model.file)
+    return next((path for path in paths if path.is_file()), None)
 
 
-def _fill(model: EmbeddedModel, source: Path, scratch: Path, who: str) -> None:
+def _fill(model: EmbeddedModel, source: Path, scratch: Path, where: str) -> None:
     from harness.embedded.conversion import convert  # takes seconds to import
 
     convert(source, scratch)
-    made = _sum(scratch / WEIGHTS)
-    if made != model.weights_sum:
+    digest = _sum(scratch / WEIGHTS)
+    if digest != model.weights_sum:
         rule = f"{source} must become weights of sha256 {model.weights_sum}"
         raise ConfigError(
-            f"{who}: {rule}, got {made}: other versions of transformers or {CONVERTER} convert it "
-            "otherwise; install those that harness asks for"
+            f"{where}: {rule}, got {digest}: other versions of transformers or {CONVERTER} convert "
+            "it otherwise; install those that harness asks for"
         )
 
 

@@ -41,17 +41,19 @@ def of(policy: PolicyConfig) -> BaseModel:
     if policy.init == "random":
         return BaseModel(f"random weights in the shape of {policy.architecture}")
     if policy.model in embedded.MODELS:
-        one = embedded.MODELS[policy.model]
-        described = f"{one.origin}, in the 4-bit weights of the package {one.package} {one.version}"
-        return BaseModel(described, one.origin, None, one.license)
+        model = embedded.MODELS[policy.model]
+        described = (
+            f"{model.origin}, in the 4-bit weights of the package {model.package} {model.version}"
+        )
+        return BaseModel(described, model.origin, None, model.license)
     folder = model_files.present(policy)
     license = _license(folder / "README.md") if folder is not None else None
     if not model_files.is_on_the_hub(policy):
         return BaseModel(f"the model in a folder named {Path(policy.model).name}", license=license)
     revision = f", revision={literal(policy.revision)}" if policy.revision else ""
-    at = f" at {policy.revision}" if policy.revision else ""
-    loaded = f"{literal(policy.model)}{revision}"
-    return BaseModel(f"{policy.model}{at}", policy.model, loaded, license)
+    suffix = f" at {policy.revision}" if policy.revision else ""
+    arguments = f"{literal(policy.model)}{revision}"
+    return BaseModel(f"{policy.model}{suffix}", policy.model, arguments, license)
 
 
 def _license(card: Path) -> str | None:

@@ -32,10 +32,12 @@ def text(source: Source, measured: ExportedResults, merged: bool, folder: Path) 
     base = base_model.of(source.config.policy)
     template = folder / "chat_template.jinja"
     parts = [
-        markdown.front_matter(_front(source, base, merged)),
+        markdown.front_matter(_front_matter(source, base, merged)),
         f"# {in_markdown(_title(source))}\n",
-        f"{in_markdown(_made(source))}\n\n{in_markdown(LIMITS)}\n",
-        *_use(source, base, merged, template.read_text("utf-8") if template.is_file() else ""),
+        f"{in_markdown(_description(source))}\n\n{in_markdown(LIMITS)}\n",
+        *_usage_section(
+            source, base, merged, template.read_text("utf-8") if template.is_file() else ""
+        ),
         *sections.results(measured),
         *sections.law(source, measured.law),
         *sections.difficulty(source, measured),
@@ -46,7 +48,7 @@ def text(source: Source, measured: ExportedResults, merged: bool, folder: Path) 
     return "\n".join(parts)
 
 
-def _front(source: Source, base: base_model.BaseModel, merged: bool) -> Mapping[str, Any]:
+def _front_matter(source: Source, base: base_model.BaseModel, merged: bool) -> Mapping[str, Any]:
     adapters = source.is_adapted and not merged
     config = source.config
     methods = [f"remedy:{name}" for name in config.remedy.methods]
@@ -69,22 +71,25 @@ def _title(source: Source) -> str:
     return f"{config.policy.name}, {config.algorithm.name} on {users}, seed {config.seed}{null}"
 
 
-def _made(source: Source) -> str:
+def _description(source: Source) -> str:
     status, steps = source.status, source.config.trainer.steps
-    by = provenance.describe_versions(MadeBy(status.versions, status.git))
+    versions = provenance.describe_versions(MadeBy(status.versions, status.git))
     return (
         f"A supporter in conversation, trained by reinforcement learning against a simulated user: "
-        f"the weights after step {source.checkpoint.step} of {steps}, by {by}.{_standing(source)}"
+        f"the weights after step {source.checkpoint.step} of {steps}, by {versions}."
+        f"{_unfinished_note(source)}"
     )
 
 
-def _standing(source: Source) -> str:
+def _unfinished_note(source: Source) -> str:
     """Return a sentence about a run that is not done; empty otherwise."""
     status = source.status.status
     return "" if status == "done" else f" The run had not come to its end: {status}."
 
 
-def _use(source: Source, base: base_model.BaseModel, merged: bool, template: str) -> Iterator[str]:
+def _usage_section(
+    source: Source, base: base_model.BaseModel, merged: bool, template: str
+) -> Iterator[str]:
     adapters = source.is_adapted and not merged
     yield "## Use\n"
     yield f"Starts from {in_markdown(base.described)}.\n"
@@ -101,27 +106,27 @@ def usage(policy: PolicyConfig, base: str | None, template: str) -> Sequence[str
     `template`: the chat template; the code passes the variables that it uses.
     """
     system = [("system", policy.system_prompt)] if policy.system_prompt else []
-    told = [*system, ("user", EXAMPLE)]
+    turns = [*system, ("user", EXAMPLE)]
     messages = [
-        f'    {{"role": "{role}", "content": {literal(content)}}},' for role, content in told
+        f'    {{"role": "{role}", "content": {literal(content)}}},' for role, content in turns
     ]
-    asked = {"enable_thinking": repr(policy.thinking), "date_string": literal(DATE)}
-    options = "".join(f", {key}={value}" for key, value in asked.items() if key in template)
+    variables = {"enable_thinking": repr(policy.thinking), "date_string": literal(DATE)}
+    options = "".join(f", {key}={value}" for key, value in variables.items() if key in template)
     return [
-        *_loading(base),
+        *_loading_lines(base),
         "messages = [",
         *messages,
         "]",
         "asked = tokenizer.apply_chat_template(",
         f'    messages, add_generation_prompt=True, return_tensors="pt", return_dict=True{options}',
         ")",
-        f"drawn = model.generate(**asked{_sampling(policy) if base else ''})",
+        f"drawn = model.generate(**asked{_sampling_options(policy) if base else ''})",
         'reply = drawn[0, asked["input_ids"].shape[1] :]',
         "print(tokenizer.decode(reply, skip_special_tokens=True))",
     ]
 
 
-def _loading(base: str | None) -> Sequence[str]:
+def _loading_lines(base: str | None) -> Sequence[str]:
     if base is None:
         return [
             "from transformers import AutoModelForCausalLM, AutoTokenizer",
@@ -139,7 +144,7 @@ def _loading(base: str | None) -> Sequence[str]:
     ]
 
 
-def _sampling(policy: PolicyConfig) -> str:
+def _sampling_options(policy: PolicyConfig) -> str:
     """Return the sampling options for adapters, whose base model has other defaults."""
-    drawn = f"do_sample=True, temperature={policy.temperature!r}, top_k=0, top_p=1.0"
-    return f", {drawn}, max_new_tokens={policy.max_turn_tokens}"
+    options = f"do_sample=True, temperature={policy.temperature!r}, top_k=0, top_p=1.0"
+    return f", {options}, max_new_tokens={policy.max_turn_tokens}"

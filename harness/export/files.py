@@ -41,13 +41,13 @@ def write(source: Source, merge: bool, folder: Path) -> None:
     if source.is_adapted and not merge:
         _write_adapters(source.config.policy, source.files / ADAPTERS, folder / ADAPTERS)
     else:
-        made = folder if merge else source.files
-        config = _values(made / CONFIG)
+        model_folder = folder if merge else source.files
+        config = _values(model_folder / CONFIG)
         # training turns the cache off, since it would keep keys and values without using them
         atomic.write_json(folder / CONFIG, {**config, "use_cache": True})
-        told = made / GENERATION
-        values = _values(told) if told.is_file() else _ends(config)
-        atomic.write_json(folder / GENERATION, _sampling(values, source.config.policy))
+        generation_path = model_folder / GENERATION
+        values = _values(generation_path) if generation_path.is_file() else _end_tokens(config)
+        atomic.write_json(folder / GENERATION, _sampling_settings(values, source.config.policy))
 
 
 def base_of(source: Source) -> Path | None:
@@ -59,11 +59,11 @@ def base_of(source: Source) -> Path | None:
     base = model_files.ensure(policy)
     if base is None or recorded is None:
         return base
-    now = manifest.digest(base, model_files.model_file_names(base))
-    if now != recorded:
+    current = manifest.digest(base, model_files.model_file_names(base))
+    if current != recorded:
         raise ConfigError(
             f"policy.model: {policy.model} must be the model that the run began with, sha256 "
-            f"{recorded[:12]}, got {now[:12]}"
+            f"{recorded[:12]}, got {current[:12]}"
         )
     return base
 
@@ -75,8 +75,8 @@ def _names(source: Source, merge: bool) -> list[str]:
     except OSError as error:
         why = error.strerror or error
         raise StorageError(f"{source.files}: must be the folder of a model, got: {why}") from error
-    known = [name for name in names if _matches(name, model_files.WEIGHTS)]
-    kept = [name for name in known if name not in OF_THE_TRAINER]
+    exported = [name for name in names if _matches(name, model_files.WEIGHTS)]
+    kept = [name for name in exported if name not in OF_THE_TRAINER]
     return [name for name in kept if not (merge and _matches(name, OF_THE_MODEL))]
 
 
@@ -87,26 +87,26 @@ def _matches(name: str, patterns: tuple[str, ...]) -> bool:
 def _copy(source: Source, name: str, target: Path, sums: dict[str, Any]) -> None:
     path = source.files / name
     with open(path, "rb", opener=plain_file.opener) as file:
-        copied = atomic.copy(file, target)
-    if copied != sums[f"{checkpoints.MODEL}/{name}"]["sha256"]:  # changed since it was verified
-        raise DataError(f"{path}: must be as its manifest says, got another sha256, {copied[:12]}")
+        digest = atomic.copy(file, target)
+    if digest != sums[f"{checkpoints.MODEL}/{name}"]["sha256"]:  # changed since it was verified
+        raise DataError(f"{path}: must be as its manifest says, got another sha256, {digest[:12]}")
 
 
 def _write_adapters(policy: PolicyConfig, saved: Path, target: Path) -> None:
     """Write the adapters' config. It names their base model only if that is on the hub."""
     on_the_hub = model_files.is_on_the_hub(policy)
-    named = {
+    base_model = {
         "base_model_name_or_path": policy.model if on_the_hub else None,
         "revision": (policy.revision or None) if on_the_hub else None,
     }
-    atomic.write_json(target, {**_values(saved), **named})
+    atomic.write_json(target, {**_values(saved), **base_model})
 
 
-def _ends(config: dict[str, Any]) -> dict[str, Any]:
+def _end_tokens(config: dict[str, Any]) -> dict[str, Any]:
     return {name: config[name] for name in ("eos_token_id", "pad_token_id") if name in config}
 
 
-def _sampling(values: dict[str, Any], policy: PolicyConfig) -> dict[str, Any]:
+def _sampling_settings(values: dict[str, Any], policy: PolicyConfig) -> dict[str, Any]:
     """Return the sampling settings of training: all tokens, at the policy's temperature."""
     ends = {k: v for k, v in values.items() if k.endswith("_token_id")}
     return {

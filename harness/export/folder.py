@@ -42,11 +42,11 @@ def refuse_taken(target: Path) -> None:
     if not target.is_dir():
         raise ConfigError(f"{target}: {rule}, got a file")
     try:
-        held = sorted(path.name for path in target.iterdir())
+        names = sorted(path.name for path in target.iterdir())
     except OSError as error:
         raise ConfigError(f"{target}: {rule}, got: {error.strerror or error}") from error
-    if held:
-        raise ConfigError(f"{target}: {rule}, got one that holds {held[0]!r}")
+    if names:
+        raise ConfigError(f"{target}: {rule}, got one that holds {names[0]!r}")
 
 
 def write(source: Source, merge: bool, target: Path) -> Path:
@@ -55,27 +55,25 @@ def write(source: Source, merge: bool, target: Path) -> Path:
     Raises FolderError if it cannot be created, and ConfigError, DataError or StorageError if the
     run cannot be exported. Partly written files are removed.
     """
-    where = target.parent.resolve() / target.name
+    path = target.parent.resolve() / target.name
     try:
-        where.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FolderError(f"{where.parent}: {error.strerror or error}") from error
-    with atomic.storage_errors(where):
-        atomic.write_folder(
-            where, lambda scratch: _fill(source, merge, scratch), over_another=False
-        )
-    return where
+        raise FolderError(f"{path.parent}: {error.strerror or error}") from error
+    with atomic.storage_errors(path):
+        atomic.write_folder(path, lambda scratch: _fill(source, merge, scratch), over_another=False)
+    return path
 
 
 def _fill(source: Source, merge: bool, scratch: Path) -> None:
     try:
         files.write(source, merge, scratch)
         policy = source.config.policy
-        named = model_files.is_on_the_hub(policy) or policy.model in embedded.MODELS
+        is_public = model_files.is_on_the_hub(policy) or policy.model in embedded.MODELS
         step, start_model = source.checkpoint.step, source.status.start_model
-        policy_file.write(scratch, source.config, step, start_model, named)
-        told = measured.read(source)
-        atomic.write_text(scratch / CARD, card.text(source, told, merge, scratch))
+        policy_file.write(scratch, source.config, step, start_model, is_public)
+        results = measured.read(source)
+        atomic.write_text(scratch / CARD, card.text(source, results, merge, scratch))
     except KeyboardInterrupt:  # write_folder handles only Exception, and no later run cleans up
         atomic.remove(scratch)
         raise

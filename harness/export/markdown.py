@@ -42,7 +42,10 @@ def python(lines: Sequence[str]) -> str:
 
 def literal(text: str) -> str:
     r"""Return `text` as a Python literal in ASCII, on one line and without backticks."""
-    plain = "".join(c if c.isprintable() and c.isascii() else escape_char(c) for c in _double(text))
+    plain = "".join(
+        char if char.isprintable() and char.isascii() else escape_char(char)
+        for char in _double(text)
+    )
     return '"' + plain.replace('"', '\\"').replace("`", "\\x60") + '"'
 
 

@@ -45,9 +45,9 @@ def read(source: Source) -> ExportedResults:
     row: Mapping[str, Any] = {}
     evaluated: Mapping[str, Any] = {}
     with contextlib.suppress(*DAMAGED):
-        for one in _rows(source.run.metrics, source.checkpoint.step):
-            row = one
-            evaluated = one if one.get("eval/reward") is not None else evaluated
+        for values in _rows(source.run.metrics, source.checkpoint.step):
+            row = values
+            evaluated = values if values.get("eval/reward") is not None else evaluated
     levels = config_file.to_dict(source.config)["levels"]
     return ExportedResults(
         row,
@@ -72,22 +72,22 @@ def _rows(path: Path, last: int) -> Iterator[Mapping[str, Any]]:
 
 def law_entry(source: Source) -> Mapping[str, Any] | None:
     """Return this run's entry in the law.json of its folder or its sweep's; None without one."""
-    here = source.run.path
-    for folder in (here / LAW, here.parent / LAW):
+    run_path = source.run.path
+    for folder in (run_path / LAW, run_path.parent / LAW):
         path = folder / RESULTS
         if path.is_symlink() or folder.is_symlink():
             continue
         with contextlib.suppress(DataError, OSError, *difficulty_card.DAMAGED):
             entries = json.loads(plain_file.text(path))["runs"]
-            own = folder.parent == here
+            is_own = folder.parent == run_path
             for entry in entries:
-                named = own or Path(entry["run"]).name == here.name
-                if named and _is_of(entry, source):
+                same_run = is_own or Path(entry["run"]).name == run_path.name
+                if same_run and _belongs_to(entry, source):
                     return dict(entry)
     return None
 
 
-def _is_of(entry: Mapping[str, Any], source: Source) -> bool:
+def _belongs_to(entry: Mapping[str, Any], source: Source) -> bool:
     """Whether an entry of law.json has the config and the seed of this run."""
     config = entry.get("config")
     if entry.get("status") != "ok" or not isinstance(config, dict):
@@ -102,10 +102,11 @@ def conversation(run: Path, step: int) -> SavedConversation | None:
     None if there is none.
     """
     with contextlib.suppress(*DAMAGED):
-        saved = [n for n in saved_conversations.steps(run) if n <= step]
-        found = saved_conversations.read(run, saved[-1]).conversations
-        earned = sorted(
-            (one for one in found if one.score is not None), key=lambda one: one.score or 0.0
+        steps = [n for n in saved_conversations.steps(run) if n <= step]
+        conversations = saved_conversations.read(run, steps[-1]).conversations
+        by_reward = sorted(
+            (one for one in conversations if one.score is not None),
+            key=lambda one: one.score or 0.0,
         )
-        return earned[(len(earned) - 1) // 2]
+        return by_reward[(len(by_reward) - 1) // 2]
     return None

@@ -49,9 +49,9 @@ def results(measured: ExportedResults) -> Iterator[str]:
         yield "There was no evaluation with held-out users.\n"
         return
     yield f"Held-out users at step {evaluated['step']}, final emotion / 100:\n"
-    known = [one for one in OF_AN_EVALUATION if evaluated.get(one[1]) is not None]
+    present = [columns for columns in OF_AN_EVALUATION if evaluated.get(columns[1]) is not None]
     yield markdown.table(
-        *((name, evaluated[key], evaluated.get(error)) for name, key, error in known),
+        *((name, evaluated[key], evaluated.get(error)) for name, key, error in present),
         headings=("users", "reward", "standard error"),
     )
 
@@ -61,33 +61,33 @@ def law(source: Source, law: Mapping[str, Any] | None) -> Iterator[str]:
     if law is None:
         return
     word = str(law.get("verdict"))
-    told = in_markdown(wording.VERDICT_WORDS.get(word, word))
-    whole = f"The run was fitted whole; this is step {source.checkpoint.step} of it."
-    yield f"## Entropy law\n\nVerdict: {told}. {whole}\n"
+    verdict = in_markdown(wording.VERDICT_WORDS.get(word, word))
+    note = f"The run was fitted whole; this is step {source.checkpoint.step} of it."
+    yield f"## Entropy law\n\nVerdict: {verdict}. {note}\n"
     reasons = [str(reason) for reason in law.get("reasons") or ()]
-    yield "".join(f"* {in_markdown(_because(reason))}\n" for reason in reasons)
-    known = law.get("identified") or {}
+    yield "".join(f"* {in_markdown(_explain_reason(reason))}\n" for reason in reasons)
+    identified = law.get("identified") or {}
     onset = law.get("onset") or {}
     rows = [
         ("R is", law.get("reward")),
         ("rows fitted", law.get("n_fitted")),
-        ("a", _estimate(law.get("a"), known.get("a"))),
-        ("b", _estimate(law.get("b"), known.get("ceiling"))),
-        ("ceiling b - a", _estimate(law.get("ceiling"), known.get("ceiling"))),
+        ("a", _estimate(law.get("a"), identified.get("a"))),
+        ("b", _estimate(law.get("b"), identified.get("ceiling"))),
+        ("ceiling b - a", _estimate(law.get("ceiling"), identified.get("ceiling"))),
         ("regime", wording.without_underscores(str(law.get("regime") or "not told"))),
         ("onset", _estimate({**onset, "value": onset.get("step")}, True) if onset else "none"),
     ]
     yield markdown.table(*rows, headings=("of the law", "value"))
 
 
-def _because(reason: str) -> str:
-    told = REASONS.get(reason)
-    return f"{wording.without_underscores(reason)}{f': {told}' if told else ''}"
+def _explain_reason(reason: str) -> str:
+    explanation = REASONS.get(reason)
+    return f"{wording.without_underscores(reason)}{f': {explanation}' if explanation else ''}"
 
 
 def _estimate(interval: Any, identified: Any) -> str:
-    told = cards.value(interval) if isinstance(interval, Mapping) else "-"
-    return told if identified or told == "-" else f"{told}, not identified"
+    text = cards.value(interval) if isinstance(interval, Mapping) else "-"
+    return text if identified or text == "-" else f"{text}, not identified"
 
 
 def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
@@ -97,26 +97,26 @@ def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
     part: Any = type(level)
     settings = keys.own_keys(part, "difficulty")
     rows = [(key.name, keys.value_at(source.config, key.name)) for key in settings]
-    told = [
+    figures = [
         *rows,
         *(
             (wording.without_underscores(k), _format_value(v))
             for k, v in (measured.cards.measures or {}).items()
         ),
     ]
-    yield markdown.table(*told, headings=("of the level", "value"))
+    yield markdown.table(*figures, headings=("of the level", "value"))
     anchors = measured.cards.anchors
     if anchors:
         yield "What reference policies reach, as final emotion / 100:\n"
         yield markdown.table(
-            *(_anchors(name, of) for name, of in anchors.items()),
+            *(_anchors(name, rewards) for name, rewards in anchors.items()),
             headings=("users", "random", "best deaf schedule", "attentive", "optimum"),
         )
 
 
-def _anchors(name: str, of: AnchorRewards) -> tuple[str, ...]:
-    reached = (of.random, of.deaf, of.attentive, of.optimum)
-    return ("own level" if name == OWN else name, *map(_format_value, reached))
+def _anchors(name: str, rewards: AnchorRewards) -> tuple[str, ...]:
+    values = (rewards.random, rewards.deaf, rewards.attentive, rewards.optimum)
+    return ("own level" if name == OWN else name, *map(_format_value, values))
 
 
 def _format_value(value: Interval | BoundedEstimate | None) -> str:
@@ -135,15 +135,15 @@ def measurement(source: Source) -> Iterator[str]:
 
 
 def example(measured: ExportedResults) -> Iterator[str]:
-    one = measured.conversation
-    if one is None:
+    saved = measured.conversation
+    if saved is None:
         return
-    yield f"## A conversation\n\nThe middle one of step {one.step} by reward.\n"
-    told = f"came for {conversation.intention(one.intention)}" if one.intention else ""
-    yield f"{in_markdown(told)}\n" if told else ""
+    yield f"## A conversation\n\nThe middle one of step {saved.step} by reward.\n"
+    intention = f"came for {conversation.intention(saved.intention)}" if saved.intention else ""
+    yield f"{in_markdown(intention)}\n" if intention else ""
     yield "".join(
         markdown.quote("user" if not turn.is_reply else "supporter", turn.text)
-        for turn in one.turns
+        for turn in saved.turns
     )
 
 

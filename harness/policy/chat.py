@@ -64,14 +64,15 @@ class Chat:
 
     def placed(self, text: str) -> list[tuple[int, int, int]]:
         """Return (id, start, end) for each id of `words`, with its position in the text."""
-        found = self.tokenizer(
+        encoding = self.tokenizer(
             text,
             add_special_tokens=False,
             split_special_tokens=True,
             return_offsets_mapping=True,
         )
-        places = found["offset_mapping"]
-        return [(n, a, b) for n, (a, b) in zip(found["input_ids"], places, strict=True)]
+        offsets = encoding["offset_mapping"]
+        pairs = zip(encoding["input_ids"], offsets, strict=True)
+        return [(token, start, end) for token, (start, end) in pairs]
 
     def text(self, ids: Sequence[int]) -> str:
         """Return the policy's reply as text, without special tokens and thinking."""
@@ -93,17 +94,17 @@ def chat_of(tokenizer: Any, system: str = "", thinking: bool = False) -> Chat:
     the whole, because the policy would be trained on ids that do not occur elsewhere.
     """
     frame = _Template(tokenizer, system, thinking)
-    ask = {"role": "user", "content": _THERE}
-    answer = {"role": "assistant", "content": _HERE}
-    first = frame.render([ask])
-    both = frame.render([ask, answer, ask])
-    if both.count(_HERE) != 1 or both.count(_THERE) != 2:
-        shown = both.replace(_THERE, "USER").replace(_HERE, "POLICY")[:200]
+    user_turn = {"role": "user", "content": _THERE}
+    policy_turn = {"role": "assistant", "content": _HERE}
+    first = frame.render([user_turn])
+    exchange = frame.render([user_turn, policy_turn, user_turn])
+    if exchange.count(_HERE) != 1 or exchange.count(_THERE) != 2:
+        shown = exchange.replace(_THERE, "USER").replace(_HERE, "POLICY")[:200]
         raise ConfigError(
             f"{_WHERE}: what user, policy and user say in turn must each appear in it once, "
             f"got {shown!r}"
         )
-    before, after = both.split(_HERE)
+    before, after = exchange.split(_HERE)
     if not first.startswith(before):
         raise ConfigError(
             f"{_WHERE}: what stands before a policy turn must not change once the turn is over, "
@@ -132,10 +133,10 @@ class _Template:
     thinking: bool
 
     def render(self, messages: list[dict[str, str]]) -> str:
-        before = [{"role": "system", "content": self.system}] if self.system else []
+        system_turn = [{"role": "system", "content": self.system}] if self.system else []
         try:
             text: str = self.tokenizer.apply_chat_template(
-                [*before, *messages],
+                [*system_turn, *messages],
                 tokenize=False,
                 add_generation_prompt=True,
                 enable_thinking=self.thinking,
@@ -143,8 +144,8 @@ class _Template:
             )
         except TemplateError as error:
             raise ConfigError(
-                f"{_WHERE}: must take a {'system message, then ' * bool(before)}user and assistant "
-                f"turns, got {error}"
+                f"{_WHERE}: must take a {'system message, then ' * bool(system_turn)}user and "
+                f"assistant turns, got {error}"
             ) from error
         return text
 
@@ -159,14 +160,16 @@ class _Template:
 
 def _check_joints(frame: _Template, chat: Chat) -> None:
     """Raise ConfigError unless the concatenated ids of the pieces equal those of the whole text."""
-    whole = frame.ids(frame.render([{"role": "user", "content": _EXAMPLE}]))
+    whole_ids = frame.ids(frame.render([{"role": "user", "content": _EXAMPLE}]))
     pieces = chat.opening(_EXAMPLE)
-    if whole != pieces:
-        at = next((n for n, (a, b) in enumerate(zip(whole, pieces, strict=False)) if a != b), -1)
-        inside, alone = (frame.tokenizer.decode(ids) for ids in (whole, pieces))
+    if whole_ids != pieces:
+        index = next(
+            (n for n, (a, b) in enumerate(zip(whole_ids, pieces, strict=False)) if a != b), -1
+        )
+        inside, alone = (frame.tokenizer.decode(ids) for ids in (whole_ids, pieces))
         raise ConfigError(
             f"{_WHERE}: the user's words must be cut into the same tokens inside the template and "
-            f"alone, got token {at} different, of {inside!r} and {alone!r}"
+            f"alone, got token {index} different, of {inside!r} and {alone!r}"
         )
 
 

@@ -32,12 +32,12 @@ _ENDS = re.compile(r"(?<=[.?!])\s+")
 _SLOTS = {"clause": FACT_SHAPE, "topic": TOPIC_SHAPE, "feeling": "[a-z]+"}
 
 
-def speak(strategy: str, heard: Sequence[str], draw: Draw) -> str:
-    """Return a sentence of `strategy` for a user who said `heard`, newest last.
+def speak(strategy: str, messages: Sequence[str], draw: Draw) -> str:
+    """Return a sentence of `strategy` for a user who wrote `messages`, newest last.
 
     Raises KeyError for an unknown strategy.
     """
-    return say(strategy, listen(heard), draw)
+    return say(strategy, listen(messages), draw)
 
 
 def say(strategy: str, mentions: Mentions, draw: Draw) -> str:
@@ -45,77 +45,82 @@ def say(strategy: str, mentions: Mentions, draw: Draw) -> str:
     return _fill(PHRASES[strategy], mentions, draw)
 
 
-def take_up(strategy: str, mentions: Mentions, said: AbstractSet[str], draw: Draw) -> str:
-    """Return a sentence of `strategy` about the user's newest fact, not one of `said` if possible.
+def take_up(strategy: str, mentions: Mentions, previous: AbstractSet[str], draw: Draw) -> str:
+    """Return a sentence of `strategy` about the user's newest fact.
 
-    Without a fact it returns `say`. Uses one draw, or the draws of `say`.
+    It is none of `previous` if possible. Without a fact it is that of `say`. Uses one draw, or the
+    draws of `say`.
     """
     if not mentions.facts:
         return say(strategy, mentions, draw)
-    sentences = new = _about(strategy, mentions.facts[-1])
-    if not said.isdisjoint(sentences):
-        new = tuple([s for s in sentences if s not in said]) or sentences
+    sentences = new = _sentences_about(strategy, mentions.facts[-1])
+    if not previous.isdisjoint(sentences):
+        new = tuple([s for s in sentences if s not in previous]) or sentences
     return new[int(draw() * len(new))]
 
 
 @lru_cache(maxsize=4096)
-def _about(strategy: str, fact: str) -> tuple[str, ...]:
+def _sentences_about(strategy: str, fact: str) -> tuple[str, ...]:
     """Return all sentences of `strategy` that take up `fact`."""
     return tuple([phrase.format(clause=fact) for phrase in TAKING_UP[strategy]])
 
 
-def random_reply(heard: Sequence[str], draw: Draw, width: str = "all") -> str:
+def random_reply(messages: Sequence[str], draw: Draw, width: str = "all") -> str:
     """Return a reply of an undecided supporter: one or two random strategies, or rarely a poor one.
 
     `width` is one of harness.config.policy.WIDTHS.
     """
     if draw() < POOR_SHARE:
-        return _fill(POOR, listen(heard), draw)
-    known = _known(width, draw)
-    first = int(draw() * len(known))
-    reply = speak(known[first], heard, draw)
+        return _fill(POOR, listen(messages), draw)
+    strategies = _strategies(width, draw)
+    first = int(draw() * len(strategies))
+    reply = speak(strategies[first], messages, draw)
     if draw() >= TWO_STRATEGIES_SHARE:
         return reply
-    second = (first + 1 + int(draw() * (len(known) - 1))) % len(known)
-    return f"{reply} {speak(known[second], heard, draw)}"
+    second = (first + 1 + int(draw() * (len(strategies) - 1))) % len(strategies)
+    return f"{reply} {speak(strategies[second], messages, draw)}"
 
 
-def _known(width: str, draw: Draw) -> Sequence[str]:
+def _strategies(width: str, draw: Draw) -> Sequence[str]:
     """Return the strategies for a reply. Uses a draw only for a narrow width."""
     return NARROW if width == "narrow" and draw() >= WIDE_SHARE else STRATEGIES
 
 
-def saying_back(heard: Sequence[str], draw: Draw, width: str = "all") -> str:
+def saying_back(messages: Sequence[str], draw: Draw, width: str = "all") -> str:
     """Return two sentences of random strategies, each with a fact or topic if one was mentioned.
 
     `width` is as in `random_reply`.
     """
-    mentions, known = listen(heard), _known(width, draw)
-    everything = tuple(p for name, own in PHRASES.items() if name in known for p in own)
-    said = []
+    mentions, strategies = listen(messages), _strategies(width, draw)
+    phrases = tuple(
+        phrase for name, group in PHRASES.items() if name in strategies for phrase in group
+    )
+    sentences = []
     for _ in range(2):
         fact = mentions.facts and (not mentions.topics or draw() < FACTS_SHARE)
         slot = "{clause}" if fact else "{topic}" if mentions.topics else ""
-        said.append(_fill(tuple(p for p in everything if slot in p), mentions, draw))
-    return " ".join(said)
+        sentences.append(
+            _fill(tuple(phrase for phrase in phrases if slot in phrase), mentions, draw)
+        )
+    return " ".join(sentences)
 
 
-def covers(text: str, heard: Sequence[str] | None = None) -> bool:
+def covers(text: str, messages: Sequence[str] | None = None) -> bool:
     """Return whether the grammar can generate each sentence of `text`.
 
-    With `heard`, slots must contain what the user said; without it, any words of the right form.
+    With `messages`, slots must contain what the user said; without it, any words of the right form.
     """
-    mentions = None if heard is None else listen(heard)
+    mentions = None if messages is None else listen(messages)
     sentences = _ENDS.split(text.strip())
     return bool(text.strip()) and all(_covers_sentence(s, mentions) for s in sentences)
 
 
-def slots(text: str, heard: Sequence[str]) -> list[tuple[str, bool]]:
+def slots(text: str, messages: Sequence[str]) -> list[tuple[str, bool]]:
     """Return (slot, whether it contains what the user said) for each slot in `text`.
 
     If a sentence matches several phrases, the one with the fewest wrong slots counts.
     """
-    mentions = listen(heard)
+    mentions = listen(messages)
     filled: list[tuple[str, bool]] = []
     for sentence in _ENDS.split(text.strip()):
         readings = [
@@ -128,9 +133,9 @@ def slots(text: str, heard: Sequence[str]) -> list[tuple[str, bool]]:
     return filled
 
 
-def slot_spans(text: str, heard: Sequence[str]) -> list[tuple[int, int]]:
+def slot_spans(text: str, messages: Sequence[str]) -> list[tuple[int, int]]:
     """Return (start, end) of each slot in sentences whose slots all hold what the user said."""
-    mentions = listen(heard)
+    mentions = listen(messages)
     spans: list[tuple[int, int]] = []
     start = 0
     for sentence in _ENDS.split(text):
@@ -146,8 +151,8 @@ def slot_spans(text: str, heard: Sequence[str]) -> list[tuple[int, int]]:
 
 def _fill(phrases: tuple[str, ...], mentions: Mentions, draw: Draw) -> str:
     facts, topics, feelings = mentions.facts, mentions.topics, mentions.feelings
-    fitting = _fitting(phrases, bool(facts), bool(topics), bool(feelings))
-    phrase = fitting[int(draw() * len(fitting))]
+    candidates = _fitting_phrases(phrases, bool(facts), bool(topics), bool(feelings))
+    phrase = candidates[int(draw() * len(candidates))]
     values = {
         "clause": ("{clause}" in phrase) and _choose(facts, draw),
         "topic": ("{topic}" in phrase) and _choose(topics, draw),
@@ -157,7 +162,7 @@ def _fill(phrases: tuple[str, ...], mentions: Mentions, draw: Draw) -> str:
 
 
 @lru_cache(maxsize=256)
-def _fitting(
+def _fitting_phrases(
     phrases: tuple[str, ...], facts: bool, topics: bool, feelings: bool
 ) -> tuple[str, ...]:
     """Return the phrases whose slots can be filled. Every strategy has one without a slot."""
@@ -190,14 +195,16 @@ def _values(slot: str, mentions: Mentions) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[re.Pattern[str], ...]:
-    phrases = [p for table in (PHRASES, TAKING_UP) for own in table.values() for p in own]
+    phrases = [
+        phrase for table in (PHRASES, TAKING_UP) for group in table.values() for phrase in group
+    ]
     phrases += POOR
-    return tuple(re.compile(_pattern(p)) for p in phrases)
+    return tuple(re.compile(_pattern(phrase)) for phrase in phrases)
 
 
 def _pattern(phrase: str) -> str:
     parts = re.split(r"\{(\w+)\}", phrase)
     return "".join(
-        f"(?P<{part}>{_SLOTS[part]})" if number % 2 else re.escape(part)
-        for number, part in enumerate(parts)
+        f"(?P<{part}>{_SLOTS[part]})" if index % 2 else re.escape(part)
+        for index, part in enumerate(parts)
     )

@@ -35,7 +35,7 @@ def load_tokenizer(policy: PolicyConfig, folder: Path | None) -> Any:
     """Return the tokenizer of a folder; for a random model, a made-up one of equal size."""
     if folder is None:
         return made_up_tokenizer(policy.vocabulary)
-    with _refused_in_one_line(policy):
+    with _one_line_errors(policy):
         tokenizer = AutoTokenizer.from_pretrained(folder, **OWN_CODE_ONLY)
     if tokenizer.chat_template is None:
         raise ConfigError(f"policy.model: {policy.model} must have a chat template, found none")
@@ -67,7 +67,7 @@ def _pretrained(policy: PolicyConfig, folder: Path, dtype: torch.dtype) -> Any:
 
     Raises ConfigError if weights are missing, which transformers initialises at random.
     """
-    with _refused_in_one_line(policy):
+    with _one_line_errors(policy):
         model, report = AutoModelForCausalLM.from_pretrained(
             folder,
             dtype=dtype,
@@ -75,18 +75,18 @@ def _pretrained(policy: PolicyConfig, folder: Path, dtype: torch.dtype) -> Any:
             output_loading_info=True,
             **OWN_CODE_ONLY,
         )
-    lacking = sorted([*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])])
-    if lacking:
+    missing = sorted([*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])])
+    if missing:
         raise ConfigError(
             f"policy.model: the weights of {policy.model} must fill the whole model that its "
-            f"config.json describes, got none that fit for {len(lacking)} of its tensors, "
-            f"{lacking[0]} among them"
+            f"config.json describes, got none that fit for {len(missing)} of its tensors, "
+            f"{missing[0]} among them"
         )
     return model
 
 
 @contextlib.contextmanager
-def _refused_in_one_line(policy: PolicyConfig) -> Iterator[None]:
+def _one_line_errors(policy: PolicyConfig) -> Iterator[None]:
     """Convert errors of the libraries about a model's files into a one-line ConfigError."""
     try:
         yield
@@ -117,18 +117,18 @@ def without_weights(policy: PolicyConfig, folder: Path | None) -> Any:
 
     Raises ConfigError for a model that cannot be used, or not with `policy.attention`.
     """
-    with _refused_in_one_line(policy), torch.device("meta"):
+    with _one_line_errors(policy), torch.device("meta"):
         config = AutoConfig.from_pretrained(folder, **OWN_CODE_ONLY) if folder else shape(policy)
         with contextlib.suppress(ValueError):
-            return _of_shape(config, policy.attention)
-        _of_shape(config, "eager")  # all models have it; if this fails too, its error is raised
+            return _from_config(config, policy.attention)
+        _from_config(config, "eager")  # all models have it; if this fails too, its error is raised
     raise ConfigError(
         f"policy.attention must be one that transformers has for a model of type "
         f"{config.model_type}, got {policy.attention}; choose policy.attention=eager"
     )
 
 
-def _of_shape(config: Any, attention: str) -> Any:
+def _from_config(config: Any, attention: str) -> Any:
     return AutoModelForCausalLM.from_config(
         config, attn_implementation=attention, trust_remote_code=False
     )
@@ -192,8 +192,8 @@ def made_up_tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
     backend = json.loads(tokenizer.backend_tokenizer.to_str())
     entries = backend["model"]["vocab"]
     entries.update({f"\u0120word{n}": n for n in range(len(entries), vocabulary)})
-    made = PreTrainedTokenizerFast(
+    extended = PreTrainedTokenizerFast(
         tokenizer_object=Tokenizer.from_str(json.dumps(backend)), eos_token=END, pad_token=PAD
     )
-    made.chat_template = CHAT_TEMPLATE
-    return made
+    extended.chat_template = CHAT_TEMPLATE
+    return extended

@@ -117,14 +117,14 @@ def _listen(message: str) -> tuple[Words, Words, Words]:
     """Return topics, facts and feelings of one message."""
     found: dict[str, Words] = {"topic": (), "fact": (), "feeling": (), "nothing": ()}
     for sentence in _SENTENCE.findall(message):
-        kind, value = _classified(sentence)
+        kind, value = _classify(sentence)
         if value:
             found[kind] += (value,)
     return found["topic"], found["fact"], found["feeling"]
 
 
 @lru_cache(maxsize=16384)
-def _classified(text: str) -> tuple[str, str]:
+def _classify(text: str) -> tuple[str, str]:
     """Return kind and content of a sentence. Cached because sentences recur in new messages."""
     sentence, is_question = text.strip().rstrip(".?!"), text.rstrip().endswith("?")
     topic, feeling = _TOPIC.fullmatch(sentence), _FEELING.fullmatch(sentence)
@@ -152,15 +152,15 @@ def _is_fact(sentence: str) -> bool:
 def turn_round(text: str) -> str:
     """Return the user's words in the second person: `My boss left me` -> `your boss left you`."""
     turned: list[str] = []
-    before = ""
-    for number, word in enumerate(text.split()):
+    previous = ""
+    for index, word in enumerate(text.split()):
         plain = word.rstrip(",;:")
-        tail, low = word[len(plain) :], plain.lower().replace("\u2019", "'")
-        if low == "was" and before == "i":
+        tail, lower = word[len(plain) :], plain.lower().replace("\u2019", "'")
+        if lower == "was" and previous == "i":
             turned.append("were" + tail)
-        elif low in _TURNED:
-            turned.append(_TURNED[low] + tail)
+        elif lower in _TURNED:
+            turned.append(_TURNED[lower] + tail)
         else:
-            turned.append((plain.lower() if number == 0 else plain) + tail)
-        before = low
+            turned.append((plain.lower() if index == 0 else plain) + tail)
+        previous = lower
     return " ".join(turned)

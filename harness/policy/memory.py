@@ -35,10 +35,10 @@ LATE_REPLY = 3
 def _evidence() -> FloatArray:
     """Return log P(cue | intention) up to a constant, shape (cues, intentions)."""
     evidence = np.zeros((len(CUES), len(INTENTIONS)))
-    for number, intention in enumerate(INTENTIONS):
-        evidence[CUES.index(intention), number] = NAMED_NATS
+    for index, intention in enumerate(INTENTIONS):
+        evidence[CUES.index(intention), index] = NAMED_NATS
         kind = "heart" if intention in EMOTIONAL_INTENTIONS else "head"
-        evidence[CUES.index(kind), number] = KIND_NATS
+        evidence[CUES.index(kind), index] = KIND_NATS
     return evidence
 
 
@@ -104,8 +104,8 @@ def after_messages(memory: Memory, words: Sequence[str], reception: FloatArray) 
     and from LATE_REPLY, shape (2, intentions, strategies). How a user receives a reply to a test
     is no evidence of their intention.
     """
-    heard = [hear(text) for text in words]
-    mood, cue, change = np.array([(h.mood, h.cue, h.change) for h in heard]).reshape(-1, 3).T
+    readings = [hear(text) for text in words]
+    mood, cue, change = np.array([(r.mood, r.cue, r.change) for r in readings]).reshape(-1, 3).T
     sign = (change == _BETTER) * 1.0 - (change == _WORSE)
     untested = (memory.test == _NO_TEST) * 1.0
     taken, answered = memory.taken.copy(), np.flatnonzero(memory.own != NOTHING_YET)
@@ -114,17 +114,17 @@ def after_messages(memory: Memory, words: Sequence[str], reception: FloatArray) 
     evidence = memory.evidence + _EVIDENCE[cue]
     late = (memory.replies[answered] > LATE_REPLY) * 1
     odds = reception[late, :, own]
-    told = np.abs(sign) * untested[answered]
-    evidence[answered] -= told[:, None] * np.logaddexp(0, -sign[:, None] * odds)
+    informative = np.abs(sign) * untested[answered]
+    evidence[answered] -= informative[:, None] * np.logaddexp(0, -sign[:, None] * odds)
     return replace(
         memory,
         mood=mood,
         cue=cue,
         change=change,
-        fact=np.array([float(h.tells_fact) for h in heard]),
+        fact=np.array([float(r.tells_fact) for r in readings]),
         evidence=evidence,
         taken=taken,
-        test=np.array([h.test for h in heard], dtype=np.int64),
+        test=np.array([r.test for r in readings], dtype=np.int64),
     )
 
 
@@ -140,11 +140,11 @@ def select_conversations(memory: Memory, numbers: IntArray) -> Memory:
     return Memory(*(getattr(memory, name)[numbers] for name in Memory.__slots__))
 
 
-def replace_conversations(memory: Memory, numbers: IntArray, some: Memory) -> Memory:
-    """Return the memory with the conversations `numbers` replaced by `some`."""
+def replace_conversations(memory: Memory, numbers: IntArray, replacement: Memory) -> Memory:
+    """Return the memory with the conversations `numbers` replaced by `replacement`."""
     columns = []
     for name in Memory.__slots__:
         column = getattr(memory, name).copy()
-        column[numbers] = getattr(some, name)
+        column[numbers] = getattr(replacement, name)
         columns.append(column)
     return Memory(*columns)

@@ -28,8 +28,8 @@ def write(policy: PolicyConfig, base: Path | None, adapters: Path, folder: Path)
     plain = huggingface.load_model(replace(policy, dtype="float32"), base, "cpu")
     model = huggingface.with_adapters(policy, plain)
     load_adapters(model, adapters)
-    with atomic.pinned(folder) as here, saving():
-        model.merge_and_unload().save_pretrained(here)
+    with atomic.pinned(folder) as pinned, saving():
+        model.merge_and_unload().save_pretrained(pinned)
 
 
 def load_adapters(model: Any, adapters: Path) -> None:
@@ -37,15 +37,16 @@ def load_adapters(model: Any, adapters: Path) -> None:
 
     Only the tensors are read. Raises ConfigError if their shapes do not match the model, OSError.
     """
-    saved, own = load_file(adapters / WEIGHTS), get_peft_model_state_dict(model)
-    unlike = sorted(
+    saved, expected = load_file(adapters / WEIGHTS), get_peft_model_state_dict(model)
+    mismatched = sorted(
         name
-        for name in saved.keys() | own.keys()
-        if name not in saved or name not in own or saved[name].shape != own[name].shape
+        for name in saved.keys() | expected.keys()
+        if name not in saved or name not in expected or saved[name].shape != expected[name].shape
     )
-    if unlike:
+    if mismatched:
         raise ConfigError(
             f"{adapters / WEIGHTS}: adapters must fit the linear layers of the model that "
-            f"policy.model names, got {len(unlike)} tensors that do not, {unlike[0]} among them"
+            f"policy.model names, got {len(mismatched)} tensors that do not, {mismatched[0]} among "
+            "them"
         )
     set_peft_model_state_dict(model, saved)

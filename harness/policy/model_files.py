@@ -88,10 +88,10 @@ def present(policy: PolicyConfig) -> Path | None:
     from huggingface_hub.errors import LocalEntryNotFoundError
 
     with contextlib.suppress(LocalEntryNotFoundError):
-        kept = snapshot_download(
+        snapshot = snapshot_download(
             policy.model, revision=policy.revision or None, local_files_only=True
         )
-        return Path(kept)
+        return Path(snapshot)
     return None
 
 
@@ -112,8 +112,8 @@ def model_file_names(folder: Path) -> list[str]:
 
 def is_on_the_hub(policy: PolicyConfig) -> bool:
     """Return whether the policy's model has an id on the hub, from which others can load it."""
-    named = policy.kind == "hf" and policy.init == "pretrained"
-    return named and policy.model not in embedded.MODELS and not is_path(policy.model)
+    is_pretrained = policy.kind == "hf" and policy.init == "pretrained"
+    return is_pretrained and policy.model not in embedded.MODELS and not is_path(policy.model)
 
 
 def _snapshot(policy: PolicyConfig) -> str:
@@ -128,11 +128,11 @@ def _snapshot(policy: PolicyConfig) -> str:
         model_info(policy.model, revision=revision, timeout=REACH_S)
         return snapshot_download(policy.model, revision=revision, allow_patterns=list(WEIGHTS))
     except Exception as error:  # errors of the hub's client and of its transport
-        at = f" at revision {policy.revision}" if policy.revision else ""
+        suffix = f" at revision {policy.revision}" if policy.revision else ""
         why = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise ConfigError(
             f"policy.model must be a folder or a model on the hub that can be reached, "
-            f"got {policy.model!r}{at}: {why}"
+            f"got {policy.model!r}{suffix}: {why}"
         ) from error
 
 

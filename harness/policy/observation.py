@@ -86,11 +86,11 @@ def hear(text: str) -> Cues:
     Of several sentences with a mood, cue or test the last counts. The change is read from the first
     sentence only, because users react to the reply there.
     """
-    read = [_sentence(sentence) for sentence in _SENTENCE.findall(text)]
+    readings = [_read_sentence(sentence) for sentence in _SENTENCE.findall(text)]
     mood = cue = change = test = 0
-    for number, (its_mood, its_cue, its_change, its_test) in enumerate(read):
+    for index, (its_mood, its_cue, its_change, its_test) in enumerate(readings):
         mood, cue = its_mood or mood, its_cue or cue
-        if number:
+        if index:
             test = its_test or test
         else:
             change = its_change
@@ -98,14 +98,14 @@ def hear(text: str) -> Cues:
 
 
 @lru_cache(maxsize=16384)
-def _sentence(sentence: str) -> tuple[int, int, int, int]:
+def _read_sentence(sentence: str) -> tuple[int, int, int, int]:
     """Return the indices (mood, cue, change, test) of one sentence; 0 stands for none."""
-    low = sentence.lower()
+    lower = sentence.lower()
     for short, long in _CONTRACTED:
-        low = short.sub(long, low)
-    words = " ".join(re.findall(r"[a-z']+", low))
+        lower = short.sub(long, lower)
+    words = " ".join(re.findall(r"[a-z']+", lower))
     mood, cue, change, test = (
-        next((number for number, pattern in patterns if pattern.search(words)), 0)
+        next((index for index, pattern in patterns if pattern.search(words)), 0)
         for patterns in _PATTERNS
     )
     return mood, cue, change, test

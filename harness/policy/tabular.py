@@ -50,8 +50,8 @@ def _prior(width: str) -> FloatArray:
     wide = np.array([PRIOR[s] for s in STRATEGIES])
     if width == "all":
         return wide
-    few = np.where([s in NARROW for s in STRATEGIES], wide, 0.0)
-    narrow: FloatArray = (1 - WIDE_SHARE) * few / few.sum() + WIDE_SHARE * wide
+    restricted = np.where([s in NARROW for s in STRATEGIES], wide, 0.0)
+    narrow: FloatArray = (1 - WIDE_SHARE) * restricted / restricted.sum() + WIDE_SHARE * wide
     return narrow
 
 
@@ -146,25 +146,25 @@ def observe(observation: str, memory: Memory) -> Observations:
     return Observations(OBSERVATIONS[observation].features(memory))
 
 
-def with_slots(seen: Observations, slot: IntArray, slots: int) -> Observations:
+def with_slots(observations: Observations, slot: IntArray, slots: int) -> Observations:
     """Return the observations with the policy's slot among `slots` appended as one-hot features.
 
     `slot` has shape (n,). With one slot the observations are unchanged.
     """
     if slots == 1:
-        return seen
-    return Observations(np.concatenate([seen.features, _one_hot(slot, slots)], axis=1))
+        return observations
+    return Observations(np.concatenate([observations.features, _one_hot(slot, slots)], axis=1))
 
 
-def recall(heard: Sequence[str], played: Sequence[str], reception: FloatArray) -> Memory:
-    """Return the memory of one conversation with the user's turns `heard` and strategies `played`.
+def recall(messages: Sequence[str], played: Sequence[str], reception: FloatArray) -> Memory:
+    """Return the memory of one conversation with the user's `messages` and the strategies `played`.
 
     `reception` is as in `after_messages`.
     """
-    memory = after_messages(empty_memory(1), heard[:1], reception)
-    for strategy, words in zip(played, heard[1:], strict=True):
+    memory = after_messages(empty_memory(1), messages[:1], reception)
+    for strategy, message in zip(played, messages[1:], strict=True):
         memory = after_acts(memory, np.array([STRATEGIES.index(strategy)]))
-        memory = after_messages(memory, [words], reception)
+        memory = after_messages(memory, [message], reception)
     return memory
 
 
@@ -190,26 +190,28 @@ class TabularPolicy:
         table = np.zeros((features + (slots if slots > 1 else 0), len(STRATEGIES)))
         return cls(table, observation, prior_temperature, width, slots)
 
-    def log_probabilities(self, seen: Observations, temperature: float | FloatArray) -> FloatArray:
+    def log_probabilities(
+        self, observations: Observations, temperature: float | FloatArray
+    ) -> FloatArray:
         """Return the log-probabilities of every strategy, shape (n, strategies).
 
         `temperature` is a number, or one per observation, shape (n, 1).
         """
         prior = _LOG_PRIOR[self.width] / self.prior_temperature
-        logits = (prior + seen.features @ self.table) / temperature
+        logits = (prior + observations.features @ self.table) / temperature
         shifted = logits - logits.max(axis=1, keepdims=True)
         log_p: FloatArray = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
         return log_p
 
-    def entropy_nats(self, seen: Observations, temperature: float) -> FloatArray:
+    def entropy_nats(self, observations: Observations, temperature: float) -> FloatArray:
         """Return the exact policy entropy in nats, shape (n,)."""
-        log_p = self.log_probabilities(seen, temperature)
+        log_p = self.log_probabilities(observations, temperature)
         entropy: FloatArray = -(np.exp(log_p) * log_p).sum(axis=1)
         return entropy
 
     def gradient(
         self,
-        seen: Observations,
+        observations: Observations,
         acts: IntArray,
         weights: FloatArray,
         temperature: float | FloatArray,
@@ -218,22 +220,24 @@ class TabularPolicy:
 
         `temperature` is as in `log_probabilities`.
         """
-        probabilities = np.exp(self.log_probabilities(seen, temperature))
+        probabilities = np.exp(self.log_probabilities(observations, temperature))
         by_logit = -probabilities
         by_logit[np.arange(len(acts)), acts] += 1
-        gradient: FloatArray = seen.features.T @ (by_logit * (weights[:, None] / temperature))
+        gradient: FloatArray = observations.features.T @ (
+            by_logit * (weights[:, None] / temperature)
+        )
         return gradient
 
     def entropy_gradient(
-        self, seen: Observations, temperature: float, weights: FloatArray
+        self, observations: Observations, temperature: float, weights: FloatArray
     ) -> FloatArray:
-        """Return the gradient of the weighted sum of entropies at `seen` with respect to the table.
+        """Return the gradient of the weighted sum of entropies with respect to the table.
 
         d H / d logit_a = -p_a (log p_a + H), for the logits after division by the temperature.
         """
-        log_p = self.log_probabilities(seen, temperature)
+        log_p = self.log_probabilities(observations, temperature)
         p = np.exp(log_p)
         entropy = -(p * log_p).sum(axis=1, keepdims=True)
         by_logit = -weights[:, None] * p * (log_p + entropy) / temperature
-        gradient: FloatArray = seen.features.T @ by_logit
+        gradient: FloatArray = observations.features.T @ by_logit
         return gradient

@@ -77,10 +77,10 @@ def save(
     folder: Path, model: Qwen3ForCausalLM, tokenizer: PreTrainedTokenizerFast | None = None
 ) -> None:
     """Write weights and config, and the tokenizer if given. Raises OSError."""
-    with atomic.pinned(folder) as here, saving():
-        model.save_pretrained(here)
+    with atomic.pinned(folder) as pinned, saving():
+        model.save_pretrained(pinned)
         if tokenizer is not None:
-            tokenizer.save_pretrained(here)
+            tokenizer.save_pretrained(pinned)
 
 
 def load_model(folder: Path, device: str = "cpu") -> Qwen3ForCausalLM:
@@ -121,7 +121,9 @@ def saving() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        theirs = isinstance(error, RuntimeError | SafetensorError) or type(error) is Exception
-        if not theirs or not UNWRITTEN.search(str(error)):
+        is_library_error = (
+            isinstance(error, RuntimeError | SafetensorError) or type(error) is Exception
+        )
+        if not is_library_error or not UNWRITTEN.search(str(error)):
             raise
         raise OSError(str(error)) from error

@@ -78,8 +78,8 @@ def _run(run: RunFolder, arguments: argparse.Namespace) -> int:
         process.keep_private()
         if not run.is_run():
             raise DataError(f"{run.path}: must be a run folder, found no {run.status.name} in it")
-        granted = [permission.parse_word(word) for word in arguments.send]
-        with holder.hold(run, arguments.lock), permission.temporarily_granted(granted):
+        grants = [permission.parse_word(word) for word in arguments.send]
+        with holder.hold(run, arguments.lock), permission.temporarily_granted(grants):
             return attempt(run, emit, arguments.stop_again, arguments.ranks)
     except HarnessError as error:
         safe_text.say(str(error))
@@ -104,9 +104,9 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
     config = run_folder.read_own_config(run)
     config = config if ranks is None else config.on_ranks(ranks)
     status = run_status.read(run.status)
-    changed = compatibility.config_change(run, status)
-    if changed:
-        raise ConfigError(changed)
+    change = compatibility.config_change(run, status)
+    if change:
+        raise ConfigError(change)
     if status.is_over and not soundness.damage(run, status) and _rows_are_sound(run, status):
         emit({"event": "resume", "step": status.last_step})
         emit({"event": "end", "status": "done", "exit_code": 0})
@@ -120,8 +120,8 @@ def attempt(run: RunFolder, emit: Emit, stop_again: bool = False, ranks: int | N
     run_status.write(run.status, replace(running, reason=None, exit_code=None))
     name, reason, code = _attempt(run, config, emit)
     try:
-        ended = replace(run_status.read(run.status), status=name, reason=reason, exit_code=code)
-        run_status.write(run.status, ended)
+        final = replace(run_status.read(run.status), status=name, reason=reason, exit_code=code)
+        run_status.write(run.status, final)
     except HarnessError as error:  # such as a full disk; the released lock still shows the end
         safe_text.say(str(error))
         name, code = "failed", code or StorageError.exit_code
@@ -157,13 +157,13 @@ def _attempt(run: RunFolder, config: RunConfig, emit: Emit) -> tuple[str, str | 
         return "failed", str(error), error.exit_code
     except Exception as error:
         where = debug_log.log_traceback(run.path, error)
-        explained = expected(run, error)
-        if explained is None:
+        expected_error = expected(run, error)
+        if expected_error is None:
             reason = f"{type(error).__name__}: {error}{where}"
             safe_text.say(f"internal error: {reason}")
             return "failed", reason, 1
-        safe_text.say(str(explained))
-        return "failed", str(explained), explained.exit_code
+        safe_text.say(str(expected_error))
+        return "failed", str(expected_error), expected_error.exit_code
     return "done", None, 0
 
 
@@ -171,9 +171,9 @@ def expected(run: RunFolder, error: Exception) -> HarnessError | None:
     """Return the HarnessError for a library's exception that the machine or the run's folder has
     caused; None for a bug.
     """
-    of_device = device_errors.explain(str(run.path), error)
-    if of_device is not None:
-        return of_device
+    device_error = device_errors.explain(str(run.path), error)
+    if device_error is not None:
+        return device_error
     if isinstance(error, NO_CHECKPOINT) or type(error).__name__ == "SafetensorError":
         text = safe_text.escape_one_line(f"{type(error).__name__}: {error}")[:200]
         rule = "a checkpoint must hold what this program saved"

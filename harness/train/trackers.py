@@ -47,29 +47,29 @@ Listener = tuple[str, threading.Thread, Rows]
 @contextlib.contextmanager
 def reporting(run: RunFolder, config: RunConfig) -> Iterator[Callable[[Mapping[str, Any]], None]]:
     """Yield a function that takes the run's events and sends its rows to the trackers."""
-    listening: list[Listener] = []
+    listeners: list[Listener] = []
 
     def tell(event: Mapping[str, Any]) -> None:
         if event["event"] != "step" or not config.trainer.report_to:
             return
-        if not listening:
-            listening.extend(_begin(run, config))
-        for _, _, rows in listening:
-            rows.put((event["step"], _told(event["values"])))
+        if not listeners:
+            listeners.extend(_begin(run, config))
+        for _, _, rows in listeners:
+            rows.put((event["step"], _present_values(event["values"])))
 
     try:
         yield tell
     finally:
-        _end(listening)
+        _end(listeners)
 
 
 def refuse_settings_here(names: Collection[str]) -> None:
     """Raise ConfigError if settings in the current folder could redirect wandb and its API key."""
     mode = os.environ.get("WANDB_MODE", "offline")
-    here = [name for name in WANDBS_SETTINGS if os.path.lexists(name)]
-    if "wandb" in names and here and mode not in SENDS_NOTHING:
+    paths = [name for name in WANDBS_SETTINGS if os.path.lexists(name)]
+    if "wandb" in names and paths and mode not in SENDS_NOTHING:
         raise ConfigError(
-            f"{here[0]}: with WANDB_MODE={mode} the current folder must not hold settings of "
+            f"{paths[0]}: with WANDB_MODE={mode} the current folder must not hold settings of "
             "wandb's, which say where its key goes; keep them in ~/.config/wandb/settings"
         )
 
@@ -91,11 +91,11 @@ def _begin(run: RunFolder, config: RunConfig) -> Iterator[Listener]:
         yield name, thread, rows
 
 
-def _end(listening: Sequence[Listener]) -> None:
+def _end(listeners: Sequence[Listener]) -> None:
     deadline = time.monotonic() + LAST_WAIT_S
-    for _, _, rows in listening:
+    for _, _, rows in listeners:
         rows.put(None)
-    for name, thread, _ in listening:
+    for name, thread, _ in listeners:
         thread.join(max(0.0, deadline - time.monotonic()))
         if thread.is_alive():
             _warn(name, f"has not taken every row {LAST_WAIT_S:g} s after the last one")
@@ -103,21 +103,21 @@ def _end(listening: Sequence[Listener]) -> None:
 
 def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
     """Send a tracker the rows that it does not have yet: first those on disk, then new ones."""
-    kept = run.trackers / f"{name}.json"
+    state_path = run.trackers / f"{name}.json"
     try:
         first = rows.get()
         assert first is not None
-        had: dict[str, Any] = {"id": None, "step": 0}
-        if kept.is_file():
-            had = json.loads(kept.read_text())
+        state: dict[str, Any] = {"id": None, "step": 0}
+        if state_path.is_file():
+            state = json.loads(state_path.read_text())
         # the last row may have been lost in the tracker's buffer, so a recomputed row is sent again
-        last = min(had["step"], first[0] - 1)
-        tracker = _started(name, run, config, had["id"], last)
+        last = min(state["step"], first[0] - 1)
+        tracker = _start_tracker(name, run, config, state["id"], last)
         own_id = OWN_ID[name](tracker.tracker)
         on_disk = _rows_between(run, last, first[0])
         for step, values in itertools.chain(on_disk, [first], iter(rows.get, None)):
             tracker.log(values, step)
-            _keep(kept, {"id": own_id, "step": step})
+            _save_state(state_path, {"id": own_id, "step": step})
         tracker.finish()
     except (Exception, SystemExit) as error:
         text = safe_text.escape_one_line(f"{type(error).__name__}: {error}")[:200]
@@ -125,8 +125,8 @@ def _track(name: str, run: RunFolder, config: RunConfig, rows: Rows) -> None:
         _warn(name, f"failed and is disabled; the run continues ({text}){where}")
 
 
-def _keep(path: Path, had: Mapping[str, Any]) -> None:
-    atomic.write_text(path, json.dumps(had), durable=False)
+def _save_state(path: Path, state: Mapping[str, Any]) -> None:
+    atomic.write_text(path, json.dumps(state), durable=False)
 
 
 def _rows_between(run: RunFolder, last: int, first: int) -> Iterator[Row]:
@@ -134,14 +134,16 @@ def _rows_between(run: RunFolder, last: int, first: int) -> Iterator[Row]:
         for line in itertools.islice(lines, last, first - 1):
             row = json.loads(line)
             row.pop(metric_rows.KEY, None)
-            yield row.pop("step"), _told(row)
+            yield row.pop("step"), _present_values(row)
 
 
-def _told(values: Mapping[str, float | None]) -> dict[str, float]:
+def _present_values(values: Mapping[str, float | None]) -> dict[str, float]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, last: int) -> Any:
+def _start_tracker(
+    name: str, run: RunFolder, config: RunConfig, own_id: str | None, last: int
+) -> Any:
     """Return the tracker `name`, started with the run's name, group and config.
 
     On a resume it continues its run `own_id` after row `last`.
@@ -178,26 +180,29 @@ def _started(name: str, run: RunFolder, config: RunConfig, own_id: str | None, l
 def group(run: RunFolder, config: RunConfig) -> str:
     """Return the run's overrides of its sweep's axes, without the seed; its level if none."""
     try:
-        known = sweep_file.read(run.path.parent)
+        sweep = sweep_file.read(run.path.parent)
     except DataError:
         return config.difficulty.name
-    words = [w for row in known.runs if row.name == run.path.name for w in row.overrides]
-    axes = known.axes.keys() - {"seed"}
-    return " ".join(w for w in words if w.partition("=")[0] in axes) or config.difficulty.name
+    overrides = [word for row in sweep.runs if row.name == run.path.name for word in row.overrides]
+    axes = sweep.axes.keys() - {"seed"}
+    return (
+        " ".join(word for word in overrides if word.partition("=")[0] in axes)
+        or config.difficulty.name
+    )
 
 
 def _project(name: str) -> str:
     return os.environ.get(f"{name.upper()}_PROJECT", PROJECT)
 
 
-def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield values by dotted key, without nulls; lists as JSON."""
     for key, value in values.items():
         if isinstance(value, Mapping):
-            yield from _flat(value, f"{before}{key}.")
+            yield from _flat(value, f"{prefix}{key}.")
         elif value is not None:
-            yield before + key, json.dumps(value) if isinstance(value, list) else value
+            yield prefix + key, json.dumps(value) if isinstance(value, list) else value
 
 
-def _warn(name: str, what: str) -> None:
-    safe_text.say(f"trainer.report_to: {name} {what}")
+def _warn(name: str, problem: str) -> None:
+    safe_text.say(f"trainer.report_to: {name} {problem}")

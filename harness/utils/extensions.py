@@ -117,10 +117,10 @@ def problems(limit_s: float = IMPORT_S) -> dict[tuple[str, str], str]:
             by_package.setdefault(_distribution(point), []).append((kind, name))
     found: dict[tuple[str, str], str] = {}
     for package, items in by_package.items():
-        code, answers = _imported_apart(items, limit_s)
-        told = dict(zip(items, answers, strict=False))
-        found |= {item: why for item, why in told.items() if why is not None}
-        for kind, name in items[len(told) : len(told) + 1]:
+        code, answers = _import_in_child(items, limit_s)
+        reasons = dict(zip(items, answers, strict=False))
+        found |= {item: reason for item, reason in reasons.items() if reason is not None}
+        for kind, name in items[len(reasons) : len(reasons) + 1]:
             rule = f"{group(kind)}: {name} of {package} must be importable"
             end = f"got one that ends its process with {code}"
             late = f"got one that was not done after {limit_s:g} s"
@@ -128,7 +128,7 @@ def problems(limit_s: float = IMPORT_S) -> dict[tuple[str, str], str]:
     return found
 
 
-def _imported_apart(
+def _import_in_child(
     items: Iterable[tuple[str, str]], limit_s: float
 ) -> tuple[int | None, list[str | None]]:
     """Import items in a child process with this process's search path.
@@ -151,11 +151,11 @@ def _imported_apart(
         except subprocess.TimeoutExpired as error:
             out = error.output or b""
         finally:
-            ended = child.poll()
-            if ended is None:
+            exit_code = child.poll()
+            if exit_code is None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(child.pid, signal.SIGKILL)
-    return ended, [json.loads(line) for line in out.splitlines()]
+    return exit_code, [json.loads(line) for line in out.splitlines()]
 
 
 def tell_problems() -> None:
@@ -176,7 +176,9 @@ def tell_problems() -> None:
 def _conf_folder(point: metadata.EntryPoint) -> Path:
     is_name = point.value.isidentifier()  # Python would have to import a to locate a.b
     spec = importlib.util.find_spec(point.value) if is_name else None
-    folders = [Path(place) / "conf" for place in (spec and spec.submodule_search_locations) or ()]
+    folders = [
+        Path(location) / "conf" for location in (spec and spec.submodule_search_locations) or ()
+    ]
     for folder in folders:
         if folder.is_dir():
             return folder

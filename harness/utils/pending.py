@@ -61,51 +61,53 @@ def gather(pending: Sequence[Pending[T]]) -> Pending[list[T]]:
     """Combine pending results into one pending list; awaitable if all of them are."""
 
     def results() -> list[T]:
-        return [one() for one in pending]
+        return [result() for result in pending]
 
-    known = [one for one in pending if isinstance(one, AwaitableResult)]
-    if len(known) < len(pending):
+    awaitable = [result for result in pending if isinstance(result, AwaitableResult)]
+    if len(awaitable) < len(pending):
         return results
 
     def poll() -> None:
-        for one in known:
-            one.poll()
+        for result in awaitable:
+            result.poll()
 
     def work() -> bool:
-        return any(one.work() for one in known)
+        return any(result.work() for result in awaitable)
 
-    futures = tuple(future for one in known for future in one.futures)
+    futures = tuple(future for result in awaitable for future in result.futures)
     return AwaitableResult(results, futures, poll, work)
 
 
-def then(pending: Pending[T], go_on: Callable[[T], U]) -> Pending[U]:
-    """Return `go_on` of a pending result, as a pending result of the same kind."""
+def then(pending: Pending[T], transform: Callable[[T], U]) -> Pending[U]:
+    """Return `transform` of a pending result, as a pending result of the same kind."""
     if isinstance(pending, AwaitableResult):
         return AwaitableResult(
-            lambda: go_on(pending()), pending.futures, pending.poll, pending.work
+            lambda: transform(pending()), pending.futures, pending.poll, pending.work
         )
-    return lambda: go_on(pending())
+    return lambda: transform(pending())
 
 
 def first_ready(pending: Sequence[Pending[Any]]) -> int:
     """Wait until one of `pending` is ready and return its index, the lowest if several are.
 
-    Meanwhile calls their `work` and `poll`. Returns 0 at once if one is not Awaited, or if there is
-    only one.
+    Meanwhile calls their `work` and `poll`. Returns 0 at once if one is not an AwaitableResult, or
+    if there is only one.
     """
-    known = [one for one in pending if isinstance(one, AwaitableResult)]
-    if len(known) < len(pending) or len(known) == 1:
+    awaitable = [result for result in pending if isinstance(result, AwaitableResult)]
+    if len(awaitable) < len(pending) or len(awaitable) == 1:
         return 0
-    polled = time.monotonic()
+    last_poll = time.monotonic()
     while True:
-        for number, one in enumerate(known):
-            if one.is_ready:
-                return number
-        worked = any(one.work() for one in known)
+        for index, result in enumerate(awaitable):
+            if result.is_ready:
+                return index
+        worked = any(result.work() for result in awaitable)
         if not worked:
-            left = [future for one in known for future in one.futures if not future.done()]
-            wait(left, timeout=POLL_EVERY_S, return_when=FIRST_COMPLETED)
-        if not worked or time.monotonic() - polled >= POLL_EVERY_S:
-            polled = time.monotonic()
-            for one in known:
-                one.poll()
+            unfinished = [
+                future for result in awaitable for future in result.futures if not future.done()
+            ]
+            wait(unfinished, timeout=POLL_EVERY_S, return_when=FIRST_COMPLETED)
+        if not worked or time.monotonic() - last_poll >= POLL_EVERY_S:
+            last_poll = time.monotonic()
+            for result in awaitable:
+                result.poll()

@@ -82,14 +82,14 @@ def admit_stops() -> None:
 @contextlib.contextmanager
 def deferred_signals(numbers: Iterable[int]) -> Iterator[list[int]]:
     """Within the block, append these signals to the yielded list instead of handling them."""
-    came: list[int] = []
-    before = {n: signal.getsignal(n) for n in numbers if callable(signal.getsignal(n))}
-    for number in before:
-        signal.signal(number, lambda number, _: came.append(number))
+    received: list[int] = []
+    handlers = {n: signal.getsignal(n) for n in numbers if callable(signal.getsignal(n))}
+    for number in handlers:
+        signal.signal(number, lambda number, _: received.append(number))
     try:
-        yield came
+        yield received
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
@@ -103,16 +103,16 @@ def interrupt_kept_from_children() -> Iterator[None]:
     process, without the mask, receives the signal.
     """
     resource_tracker.ensure_running()  # starting it later would unblock SIGINT in this thread
-    over = threading.Event()
-    taker = threading.Thread(target=over.wait, daemon=True)
-    taker.start()
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    finished = threading.Event()
+    receiver = threading.Thread(target=finished.wait, daemon=True)
+    receiver.start()
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        over.set()
-        taker.join()
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
+        finished.set()
+        receiver.join()
 
 
 def stop_is_due() -> bool:

@@ -42,13 +42,13 @@ def worker_pool(processes: int) -> Iterator[Executor | None]:
     and none of them collects it at exit.
     """
     count = min(processes, MOST_PROCESSES) - 1
-    with _rarely_collecting():
+    with _collect_garbage_rarely():
         if count < 1:
             yield None
             return
         atexit.register(gc.freeze)
         try:
-            with _deaf_children():
+            with _block_interrupts_in_children():
                 pool = ProcessPoolExecutor(count, get_context("spawn"), _begin, (os.getpid(),))
         except (OSError, NotImplementedError):  # /dev/shm is not writable: use only this process
             yield None
@@ -60,16 +60,16 @@ def worker_pool(processes: int) -> Iterator[Executor | None]:
 
 
 @contextlib.contextmanager
-def _deaf_children() -> Iterator[None]:
+def _block_interrupts_in_children() -> Iterator[None]:
     """Block SIGINT in processes that start within the block: a terminal sends Ctrl-C to all, but
     they end with this process. Also silence warnings of Python's resource tracker.
     """
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    previous_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous_mask)
 
 
 def _begin(parent_pid: int) -> None:
@@ -79,13 +79,13 @@ def _begin(parent_pid: int) -> None:
 
 
 @contextlib.contextmanager
-def _rarely_collecting() -> Iterator[None]:
-    before = gc.get_threshold()
+def _collect_garbage_rarely() -> Iterator[None]:
+    thresholds = gc.get_threshold()
     gc.set_threshold(*RARELY)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*thresholds)
 
 
 def prepare(pool: Executor | None, *modules: str) -> None:
@@ -124,11 +124,13 @@ class SubmittedWork(Generic[Piece, Result]):
             return [self.work(piece) for piece in self.pieces]
         done: dict[int, Result] = {}
         try:
-            for at in range(len(self.pieces) - 1, left_to_others - 1, -1):
-                if self.futures[at].cancel():
-                    done[at] = self.work(self.pieces[at])
-            every = enumerate(self.futures)
-            return [done[at] if at in done else future.result() for at, future in every]
+            for index in range(len(self.pieces) - 1, left_to_others - 1, -1):
+                if self.futures[index].cancel():
+                    done[index] = self.work(self.pieces[index])
+            return [
+                done[index] if index in done else future.result()
+                for index, future in enumerate(self.futures)
+            ]
         except BrokenProcessPool:  # a worker was killed, most likely for lack of memory
             return [self.work(piece) for piece in self.pieces]
 
@@ -138,7 +140,7 @@ def submit(
 ) -> SubmittedWork[Piece, Result]:
     """Submit `work`, a module-level function, for each piece to the `pool`, if there is one."""
     try:
-        with _deaf_children():
+        with _block_interrupts_in_children():
             futures = [pool.submit(work, piece) for piece in pieces] if pool is not None else []
     except BrokenProcessPool:
         futures = []

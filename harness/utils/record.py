@@ -24,18 +24,18 @@ def record(cls: type[T]) -> type[T]:
     Comparing, hashing, copying and inheriting work as for frozen dataclasses. Assigning to a field
     does not raise, but mypy reports it.
     """
-    made = dataclass(frozen=True, slots=True)(cls)
-    changeable: Any = made
-    alike: Any = make_dataclass(
+    frozen = dataclass(frozen=True, slots=True)(cls)
+    changeable: Any = frozen
+    unfrozen: Any = make_dataclass(
         cls.__name__,
         [
             (f.name, f.type, field(default=f.default, default_factory=f.default_factory))
             for f in fields(changeable)
         ],
     )
-    changeable.__init__ = alike.__init__
+    changeable.__init__ = unfrozen.__init__
     del changeable.__setattr__, changeable.__delattr__
-    return made
+    return frozen
 
 
 def replace_field(old: T, name: str, value: object) -> T:
@@ -44,11 +44,11 @@ def replace_field(old: T, name: str, value: object) -> T:
     Only for classes whose fields are all arguments of __init__.
     """
     kind: Any = type(old)
-    place, values_of = _layout(kind, name)
+    index, values_of = _layout(kind, name)
     values = list(values_of(old))
-    values[place] = value
-    made: T = kind(*values)
-    return made
+    values[index] = value
+    replaced: T = kind(*values)
+    return replaced
 
 
 @cache

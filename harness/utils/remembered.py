@@ -23,16 +23,16 @@ class ValueCache(Generic[K, V]):
         """Return the value of each key. `make` gets the distinct missing keys and returns their
         values.
         """
-        known = self._values
+        cached = self._values
         try:
-            return [known[key] for key in keys]
+            return [cached[key] for key in keys]
         except KeyError:
-            new = [key for key in dict.fromkeys(keys) if key not in known]
-        values = {key: known[key] for key in keys if key in known}
-        made = dict(zip(new, make(new), strict=True))
-        self.made += len(made)
-        known.update(made)
-        for key in list(islice(known, max(0, len(known) - self._most))):
-            del known[key]
-        values.update(made)
+            new = [key for key in dict.fromkeys(keys) if key not in cached]
+        values = {key: cached[key] for key in keys if key in cached}
+        created = dict(zip(new, make(new), strict=True))
+        self.made += len(created)
+        cached.update(created)
+        for key in list(islice(cached, max(0, len(cached) - self._most))):
+            del cached[key]
+        values.update(created)
         return [values[key] for key in keys]

@@ -25,9 +25,9 @@ def drop_current_folder() -> None:
     if started_as_module and not sys.flags.safe_path and sys.path and not _is_ours(sys.path[0]):
         del sys.path[0]
     search_path = os.environ.get(PATH)
-    kept = os.pathsep.join(_named_entries())
-    if search_path and kept != search_path and not _is_ours(os.curdir):
-        os.environ[PATH] = kept  # an entirely empty PYTHONPATH has no entries
+    new_path = os.pathsep.join(_named_entries())
+    if search_path and new_path != search_path and not _is_ours(os.curdir):
+        os.environ[PATH] = new_path  # an entirely empty PYTHONPATH has no entries
         sys.path[:] = without_here()
 
 

@@ -68,17 +68,18 @@ def write(descriptor: int, data: bytes, within_s: float = WAIT_S) -> bool:
 
     Drops the rest on a timeout or an error. Unbuffered, so that signal handlers may use it.
     """
-    until = time.monotonic() + (0.0 if descriptor in _stalled else within_s)
-    rest = memoryview(data)
+    deadline = time.monotonic() + (0.0 if descriptor in _stalled else within_s)
+    remaining = memoryview(data)
     with contextlib.suppress(OSError, ValueError):
-        while rest:
-            _, ready, _ = select.select([], [descriptor], [], max(0.0, until - time.monotonic()))
+        while remaining:
+            _, ready, _ = select.select([], [descriptor], [], max(0.0, deadline - time.monotonic()))
             if not ready:
                 if within_s:
                     _stalled.add(descriptor)
                 return False
             _stalled.discard(descriptor)
-            rest = rest[os.write(descriptor, rest[: select.PIPE_BUF]) :]  # so much never blocks
+            written = os.write(descriptor, remaining[: select.PIPE_BUF])  # so much never blocks
+            remaining = remaining[written:]
         return True
     return False
 
@@ -100,32 +101,32 @@ def tell(stream: TextIO, text: str, within_s: float = WAIT_S) -> bool:
     except OSError:
         return False
     except RuntimeError:  # called by a signal handler that interrupted a write of rich
-        behind: TextIO | None = getattr(stream, "rich_proxied_file", None)
-        if behind is None:
+        wrapped: TextIO | None = getattr(stream, "rich_proxied_file", None)
+        if wrapped is None:
             raise
-        return tell(behind, text, within_s)
+        return tell(wrapped, text, within_s)
     return True
 
 
 class Stream(io.TextIOBase):
     """A stream that writes by `tell`, for libraries that need a stream."""
 
-    def __init__(self, of: TextIO) -> None:
-        self._of = of
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        return getattr(self._of, "encoding", None) or "utf-8"
+        return getattr(self._stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
-        tell(self._of, text)
+        tell(self._stream, text)
         return len(text)
 
     def isatty(self) -> bool:
-        return self._of.isatty()
+        return self._stream.isatty()
 
     def fileno(self) -> int:
-        return self._of.fileno()
+        return self._stream.fileno()
 
 
 def exit_within(seconds: float, code: int) -> None:

@@ -31,13 +31,13 @@ def problem(cls: type, values: Any, key: str = "") -> str | None:
     if not isinstance(values, dict):
         return f"{key or 'it'} must be a mapping of names to values, got {reprlib.repr(values)}"
     kinds = _kinds(cls)
-    for part in dataclasses.fields(cls):
-        where, kind = dotted(key, part.name), kinds[part.name]
-        if part.name not in values:
-            return f"missing key {where}"
-        if not fits(values[part.name], kind):
-            shown = reprlib.repr(values[part.name])
-            return f"{where} must be {described(kind)}, got {shown}"
+    for field in dataclasses.fields(cls):
+        name, kind = dotted(key, field.name), kinds[field.name]
+        if field.name not in values:
+            return f"missing key {name}"
+        if not fits(values[field.name], kind):
+            shown = reprlib.repr(values[field.name])
+            return f"{name} must be {described(kind)}, got {shown}"
     return None
 
 

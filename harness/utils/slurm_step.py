@@ -45,17 +45,17 @@ def read(nodes: int) -> SlurmStep:
     Raises ConfigError if there is no step or it does not have one process on each of `nodes` nodes,
     DeviceError if Slurm does not provide the nodes' names.
     """
-    how = HOW.format(n=nodes)
+    command = HOW.format(n=nodes)
     if "SLURM_STEP_ID" not in os.environ:
         raise ConfigError(
-            f"{KEY}={nodes} must be started on each node by Slurm, as by {how}; this process is in "
-            "no step of Slurm's"
+            f"{KEY}={nodes} must be started on each node by Slurm, as by {command}; this process "
+            "is in no step of Slurm's"
         )
-    tasks, of_step = _number("SLURM_STEP_NUM_TASKS"), _number("SLURM_STEP_NUM_NODES")
-    if (tasks, of_step) != (nodes, nodes):
+    tasks, step_nodes = _number("SLURM_STEP_NUM_TASKS"), _number("SLURM_STEP_NUM_NODES")
+    if (tasks, step_nodes) != (nodes, nodes):
         raise ConfigError(
-            f"{KEY}={nodes} must have one process on each of {nodes} nodes, as by {how}; got "
-            f"{tasks} on {of_step}"
+            f"{KEY}={nodes} must have one process on each of {nodes} nodes, as by {command}; got "
+            f"{tasks} on {step_nodes}"
         )
     names = hostnames(os.environ.get("SLURM_STEP_NODELIST", ""))
     if len(names) != nodes:
@@ -73,10 +73,10 @@ def hostnames(nodelist: str) -> tuple[str, ...]:
         raise DeviceError(f"{KEY}: names of nodes come from scontrol, which is not on the PATH")
     words = [program, "show", "hostnames", nodelist]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, timeout=ANSWER_S, check=True)
+        result = subprocess.run(words, capture_output=True, text=True, timeout=ANSWER_S, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         raise DeviceError(f"{KEY}: scontrol show hostnames: {error}") from error
-    return tuple(done.stdout.split())
+    return tuple(result.stdout.split())
 
 
 def _number(variable: str) -> int:

@@ -36,8 +36,8 @@ def width(stream: TextIO) -> int | None:
 
 def is_coloured(stream: TextIO) -> bool:
     """Whether to use colours: on a terminal, unless NO_COLOR or TERM=dumb is set."""
-    wanted = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
-    return wanted and width(stream) is not None
+    enabled = not os.environ.get("NO_COLOR") and os.environ.get("TERM", "") != "dumb"
+    return enabled and width(stream) is not None
 
 
 def colourize(text: str, status: str, coloured: bool) -> str:
@@ -55,9 +55,9 @@ def wrap(line: str, columns: int | None, indent: str = "") -> str:
         return line
     parts = line.split("`")
     room = columns - len(indent) - 2
-    for number in range(1, len(parts) - 1, 2):
-        if len(parts[number]) <= room:
-            parts[number] = parts[number].replace(" ", UNBROKEN)
+    for index in range(1, len(parts) - 1, 2):
+        if len(parts[index]) <= room:
+            parts[index] = parts[index].replace(" ", UNBROKEN)
     broken = textwrap.wrap(
         "`".join(parts), columns, subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
@@ -65,81 +65,81 @@ def wrap(line: str, columns: int | None, indent: str = "") -> str:
     return "\n".join(broken).replace(UNBROKEN, " ")
 
 
-def shorten_middle(text: str, most: int) -> str:
-    """Shorten to `most` characters, keeping head and tail, since run names differ at their end."""
-    if len(text) <= most:
+def shorten_middle(text: str, limit: int) -> str:
+    """Shorten to `limit` characters, keeping head and tail, since run names differ at their end."""
+    if len(text) <= limit:
         return text
-    head = (most - 3) // 2
-    return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
+    head = (limit - 3) // 2
+    return f"{text[:head]}...{text[len(text) - (limit - 3 - head) :]}"
 
 
-def split_name(name: str, most: int) -> list[str]:
-    """A name in lines of at most so many characters, each ending with a `-`, `_` or `/` of it.
+def split_name(name: str, limit: int) -> list[str]:
+    """Split a name after its `-`, `_` and `/` into lines of at most `limit` characters.
 
-    A part that is longer stays whole.
+    A longer part is not split.
     """
     lines = [""]
     for part in re.split(r"(?<=[-_/])", name):
-        if lines[-1] and len(lines[-1] + part) > most:
+        if lines[-1] and len(lines[-1] + part) > limit:
             lines.append("")
         lines[-1] += part
     return lines
 
 
-def truncate(text: str, most: int) -> str:
-    """Shorten to `most` characters after a whole item or word, ending in `...`."""
-    if len(text) <= most:
+def truncate(text: str, limit: int) -> str:
+    """Shorten to `limit` characters after a whole item or word, ending in `...`."""
+    if len(text) <= limit:
         return text
-    start = text[: max(most - 3, 0)]
-    whole = start.rpartition(", ")[0] or start.rpartition(" ")[0]
-    return (
-        f"{whole.rstrip(' ,;:')}..." if whole else shorten_middle(text, most) if most > 3 else "..."
-    )
+    start = text[: max(limit - 3, 0)]
+    shortened = start.rpartition(", ")[0] or start.rpartition(" ")[0]
+    if shortened:
+        return f"{shortened.rstrip(' ,;:')}..."
+    return shorten_middle(text, limit) if limit > 3 else "..."
 
 
-def cell(text: str, most: int) -> str:
-    """Shorten to `most` characters: names by `shorten_middle`, texts with spaces by `truncate`."""
-    return truncate(text, most) if " " in text else shorten_middle(text, most)
+def cell(text: str, limit: int) -> str:
+    """Shorten to `limit` characters: names by `shorten_middle`, texts with spaces by `truncate`."""
+    return truncate(text, limit) if " " in text else shorten_middle(text, limit)
 
 
 def fit(
     rows: Sequence[Sequence[str]],
     columns: int | None,
-    least: Mapping[int, int],
+    minimums: Mapping[int, int],
     dropped_first: Sequence[int],
 ) -> dict[int, int]:
     """Return column -> width, so that the columns of `rows` together fit in `columns` characters.
 
-    First the columns in `least` are narrowed in turn, each down to its width there. If that is not
+    First the columns in `minimums` are narrowed in turn, each to its width there. If that is not
     enough, the columns in `dropped_first` are dropped one by one. Finally the widest is narrowed.
     """
     widths = {n: max(map(len, column)) for n, column in enumerate(zip(*rows, strict=True))}
     if columns is None:
         return widths
-    for gone in (None, *dropped_first):
-        if gone is not None:
-            widths.pop(gone, None)
-        tried = dict(widths)
-        for number in [number for number in least if number in tried]:
-            narrowest = min(tried[number], least[number])
-            tried[number] = max(narrowest, tried[number] - _excess(tried, columns))
-        if not _excess(tried, columns):
-            return tried
-    widest = max(tried, key=lambda number: tried[number])
-    tried[widest] = max(8, tried[widest] - _excess(tried, columns))
-    return tried
+    for dropped in (None, *dropped_first):
+        if dropped is not None:
+            widths.pop(dropped, None)
+        narrowed = dict(widths)
+        for index in [index for index in minimums if index in narrowed]:
+            narrowest = min(narrowed[index], minimums[index])
+            narrowed[index] = max(narrowest, narrowed[index] - _excess(narrowed, columns))
+        if not _excess(narrowed, columns):
+            return narrowed
+    widest = max(narrowed, key=lambda index: narrowed[index])
+    narrowed[widest] = max(8, narrowed[widest] - _excess(narrowed, columns))
+    return narrowed
 
 
 def _excess(widths: Mapping[int, int], columns: int) -> int:
     return max(0, sum(widths.values()) + len(GAP) * (len(widths) - 1) - columns)
 
 
-def row(cells: Sequence[str], widths: Mapping[int, int], painted_at: Mapping[int, str]) -> str:
-    """Format a line from the columns in `widths`. `painted_at`: column -> status for its colour."""
+def row(cells: Sequence[str], widths: Mapping[int, int], statuses: Mapping[int, str]) -> str:
+    """Format a line from the columns in `widths`. `statuses`: column -> status for its colour."""
     shown = []
-    for number, wide in widths.items():
-        text = f"{cell(cells[number], wide):{wide}}"
-        shown.append(colourize(text, painted_at.get(number, ""), True))
+    for column, column_width in widths.items():
+        text = f"{cell(cells[column], column_width):{column_width}}"
+        shown.append(colourize(text, statuses.get(column, ""), True))
     return GAP.join(shown).rstrip()
 
 

@@ -74,7 +74,7 @@ def test_without_its_package_one_sentence_says_the_command(
 
 
 def test_a_command_says_it_too(cache: Path, tmp_path: Path) -> None:
-    if models._installed(REAL):
+    if models._installed_file(REAL):
         pytest.skip(f"{REAL.package} is installed")
     ran = here("train", "policy=smollm2_135m", "--dir", "run", cwd=tmp_path)
     assert ran.returncode == 2

@@ -48,7 +48,10 @@ WRITES: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a figure": ("forest.png", lambda at: atomic.write_bytes(at / "forest.png", b"\x89PNG")),
     "step parquet": ("step-00001.parquet", lambda at: conversations.write(at, 1, [])),
     ".stop": (".stop", lambda at: stop_requests.request(at, stop_requests.STOP_RUNS)),
-    "trackers' scratch": ("wandb.json", lambda at: trackers._keep(at / "wandb.json", {"step": 1})),
+    "trackers' scratch": (
+        "wandb.json",
+        lambda at: trackers._save_state(at / "wandb.json", {"step": 1}),
+    ),
     "cards.json": ("cards.json", lambda at: atomic.write_json(at / difficulty_cards.FILE, {})),
 }
 

@@ -52,7 +52,7 @@ def test_thanks_needs_and_questions_are_not_facts() -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_a_strategy_can_be_spoken_to_someone_who_said_nothing_to_take_up(strategy: str) -> None:
-    assert covers(speak(strategy, ["Hello."], random.Random(1).random), heard=["Hello."])
+    assert covers(speak(strategy, ["Hello."], random.Random(1).random), messages=["Hello."])
 
 
 def test_a_reply_takes_up_the_newest_fact_most_often() -> None:
@@ -118,8 +118,8 @@ def test_other_text_is_not_covered(text: str) -> None:
 
 def test_with_the_conversation_at_hand_only_what_was_said_may_fill_a_slot() -> None:
     assert covers("You said that your dog died on Friday.")
-    assert not covers("You said that your dog died on Friday.", heard=[OPENING])
-    assert covers("You said that you failed the exam twice.", heard=[OPENING])
+    assert not covers("You said that your dog died on Friday.", messages=[OPENING])
+    assert covers("You said that you failed the exam twice.", messages=[OPENING])
 
 
 def test_simulated_users_recognise_what_the_grammar_means() -> None:

@@ -49,9 +49,9 @@ class Referee:
         return self.reply(live, heard, heard)
 
     def reply(
-        self, live: Sequence[int], heard: Sequence[str], told: Sequence[str]
+        self, live: Sequence[int], heard: Sequence[str], actual_words: Sequence[str]
     ) -> list[SupporterReply]:
-        for i, words, own in zip(live, heard, told, strict=True):
+        for i, words, own in zip(live, heard, actual_words, strict=True):
             self._heard[i].append(words)
             self._told[i].append(own)
             strategy = self._choose(listen(self._heard[i]), self._said[i])

@@ -45,7 +45,7 @@ def made(architecture: str, attention: str = "sdpa", **keys: Any) -> Any:
 def test_a_model_that_is_read_rightly_passes(architecture: str, attention: str) -> None:
     model = made(architecture, attention)
     forward_check.check(replace(SMALL, attention=attention), model, CHAT, LONG)
-    assert forward_check._apart(model, CHAT) < 1e-5
+    assert forward_check._difference(model, CHAT) < 1e-5
 
 
 @pytest.mark.parametrize("architecture", ["llama", "qwen2", "qwen3"])
@@ -53,7 +53,7 @@ def test_a_model_in_bfloat16_may_differ_by_rounding(architecture: str) -> None:
     """As the frozen weights below adapters are; the head is computed in float32 here alone."""
     model = made(architecture).to(torch.bfloat16)
     forward_check.check(SMALL, model, CHAT, LONG)
-    assert forward_check._apart(model, CHAT) < 0.02
+    assert forward_check._difference(model, CHAT) < 0.02
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

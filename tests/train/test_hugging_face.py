@@ -139,7 +139,7 @@ def test_activations_are_estimated_as_autograd_keeps_them(
     measured = sum(s.nbytes() for at, s in kept.items() if at not in weights) / ids.numel()
     assert states.requires_grad
     estimated = activation_bytes(model.config, dtype, rank > 0, again)
-    one_layer = activation_bytes(model.config, dtype, rank > 0, again=False) / 4
+    one_layer = activation_bytes(model.config, dtype, rank > 0, recomputes=False) / 4
     expected = estimated - again * one_layer  # not kept at once
     assert expected == pytest.approx(measured, rel=0.2)
 

@@ -158,7 +158,7 @@ def test_rounding_the_cache_under_autocast_changes_nothing(
             return reader.read([[10, 11], [12]])
 
     rounded = states()
-    monkeypatch.setattr("harness.train.engines.ragged_cache._computed_in", lambda s: s.dtype)
+    monkeypatch.setattr("harness.train.engines.ragged_cache._compute_dtype", lambda s: s.dtype)
     assert torch.equal(states(), rounded)
 
 

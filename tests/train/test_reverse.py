@@ -39,7 +39,7 @@ class Attentive(AttentiveSpeaker):
 
     def take_over(self, starts: Sequence[StartState]) -> None:
         self._heard = [start.heard for start in starts]
-        self._said = [[e.reply.text for e in start.exchanges] for start in starts]
+        self._replies = [[e.reply.text for e in start.exchanges] for start in starts]
 
 
 @pytest.mark.parametrize("replies", [0, 1, 4])

@@ -156,7 +156,7 @@ def test_a_critique_divides_the_odds_of_what_it_blames_for_one_reply() -> None:
     config = tabular(conversations=4000, algorithm={"group_size": 2})
     blamed = np.where(np.array(STRATEGIES) == "suggest", -LOWERED_NATS, 0.0)
     told = np.tile(blamed, (4000, 1))
-    speaker = TabularSpeaker(POLICY, 1.0, rng_of(config, 1, 1), told=told)
+    speaker = TabularSpeaker(POLICY, 1.0, rng_of(config, 1, 1), log_p_change=told)
     rollout_groups(curriculum.begin(config, None), speaker, 1)
     acts = speaker.acts()
     plain = np.exp(POLICY.log_probabilities(acts.seen, 1.0))[0]  # the same everywhere at the start

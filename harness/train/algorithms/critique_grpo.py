@@ -57,15 +57,15 @@ class CritiqueGrpo(Algorithm):
 
     def prepare(self, step: StepTokens) -> tuple[FloatArray, ...]:
         """Return 1 for each token drawn after a critique, 0 for the others."""
-        again = np.zeros(len(step.logp)) if step.is_refined is None else step.is_refined
-        return (again.astype(np.float64),)
+        refined = np.zeros(len(step.logp)) if step.is_refined is None else step.is_refined
+        return (refined.astype(np.float64),)
 
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
-        (again,) = tokens.prepared
-        untold = unclipped(tokens.logp, tokens.old_logp, tokens.advantage)
-        told = shaped_loss(tokens.logp, tokens.advantage, self.shaping)
-        value = (1 - again) * untold.value + again * told.value
-        slope = (1 - again) * untold.slope + again * told.slope
+        (refined,) = tokens.prepared
+        plain = unclipped(tokens.logp, tokens.old_logp, tokens.advantage)
+        shaped = shaped_loss(tokens.logp, tokens.advantage, self.shaping)
+        value = (1 - refined) * plain.value + refined * shaped.value
+        slope = (1 - refined) * plain.slope + refined * shaped.slope
         return TokenLoss.without_clip(value, slope)
 
     def check(self, config: RunConfig) -> None:

@@ -55,7 +55,7 @@ class ExpertIteration(Algorithm):
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
-        return by_reply(rewards, lambda column: self._kept(column, config.group_size))
+        return by_reply(rewards, lambda column: self._imitation_weights(column, config.group_size))
 
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
         return imitating(tokens.logp, tokens.advantage)
@@ -68,59 +68,59 @@ class ExpertIteration(Algorithm):
         if self.fit_from == "start":
             self._check_rounds(config)
         refuse_rewards_by_turn(config, "which imitates whole conversations")
-        most = 1 - 1 / config.algorithm.group_size
+        largest_lead = 1 - 1 / config.algorithm.group_size
         # a group shares its opening, so rewards of these modes differ by at most 1 within it
-        if config.reward.mode in SHARED and self.margin > most + TINY:
+        if config.reward.mode in SHARED and self.margin > largest_lead + TINY:
             raise ConfigError(
                 "algorithm.options.margin must be at most 1 - 1/algorithm.group_size, here "
-                f"{most:.3g}, since no conversation exceeds its group's mean by more, got "
+                f"{largest_lead:.3g}, since no conversation exceeds its group's mean by more, got "
                 f"{self.margin:g}"
             )
 
     def _check_rounds(self, config: RunConfig) -> None:
         """Raise ConfigError for settings that `fit_from=start` does not support."""
-        among = "with algorithm.options.fit_from=start"
+        condition = "with algorithm.options.fit_from=start"
         if config.trainer.shard != "none":
             raise ConfigError(
-                f"trainer.shard must be none {among}, since the start weights are put back whole, "
-                f"got {config.trainer.shard}"
+                f"trainer.shard must be none {condition}, since the start weights are put back "
+                f"whole, got {config.trainer.shard}"
             )
         if config.trainer.steps % self.round_steps:
             raise ConfigError(
                 "trainer.steps must be a multiple of algorithm.options.round_steps "
-                f"({self.round_steps}) {among}, since an incomplete round has no update, got "
+                f"({self.round_steps}) {condition}, since an incomplete round has no update, got "
                 f"{config.trainer.steps}"
             )
         if config.trainer.updates_per_batch != 1:
             raise ConfigError(
-                f"trainer.updates_per_batch must be 1 {among}; set algorithm.options.fit_passes, "
-                f"the number of passes over the kept conversations, got "
-                f"{config.trainer.updates_per_batch}"
+                f"trainer.updates_per_batch must be 1 {condition}; set "
+                f"algorithm.options.fit_passes, the number of passes over the kept conversations, "
+                f"got {config.trainer.updates_per_batch}"
             )
         if config.remedy.methods:
             raise ConfigError(
-                f"remedy must be none {among}, since remedies need conversations sampled from the "
-                f"current policy, got {config.remedy.name}"
+                f"remedy must be none {condition}, since remedies need conversations sampled from "
+                f"the current policy, got {config.remedy.name}"
             )
         if config.eval.adapts_to is not None:
             raise ConfigError(
-                f"eval.adapts_to must be null {among}, whose steps are not updates, got "
+                f"eval.adapts_to must be null {condition}, whose steps are not updates, got "
                 f"{config.eval.adapts_to}"
             )
         if config.trainer.stop_when is not None:
             raise ConfigError(
-                f"trainer.stop_when must be null {among}, since the reward is flat until a round "
-                f"ends, got {config.trainer.stop_when}"
+                f"trainer.stop_when must be null {condition}, since the reward is flat until a "
+                f"round ends, got {config.trainer.stop_when}"
             )
 
-    def _kept(self, column: FloatArray, size: int) -> FloatArray:
+    def _imitation_weights(self, column: FloatArray, size: int) -> FloatArray:
         """Return the weight of each conversation, shape (n,); groups are consecutive."""
         count = max(1, round(self.keep * size))
         lead = group_relative(column, size, std_floor=None).reshape(-1, size)
         # rank within the group by reward; ties keep their order
-        place = np.argsort(np.argsort(-lead, axis=1, kind="stable"), axis=1)
-        kept = (place < count) & (lead > TINY) & (lead > self.margin - TINY)
-        weights: FloatArray = np.where(kept, size / count, 0.0).ravel()
+        rank = np.argsort(np.argsort(-lead, axis=1, kind="stable"), axis=1)
+        is_kept = (rank < count) & (lead > TINY) & (lead > self.margin - TINY)
+        weights: FloatArray = np.where(is_kept, size / count, 0.0).ravel()
         return weights
 
 

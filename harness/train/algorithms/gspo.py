@@ -32,10 +32,12 @@ class Gspo(Grpo):
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
         (weight,) = tokens.prepared
         log_s = tokens.mean_by_conversation(tokens.logp - tokens.old_logp)
-        plain = clipped_loss(log_s, 0 * log_s, tokens.advantage, config.clip_low, config.clip_high)
+        clipped = clipped_loss(
+            log_s, 0 * log_s, tokens.advantage, config.clip_low, config.clip_high
+        )
         # log s is a mean: each token's log p changes it by 1 / length, at all tokens
-        slope = tokens.mean_by_conversation(plain.slope)
-        return TokenLoss(weight * plain.value, weight * slope, plain.low, plain.high)
+        slope = tokens.mean_by_conversation(clipped.slope)
+        return TokenLoss(weight * clipped.value, weight * slope, clipped.low, clipped.high)
 
     def denominator(self, config: AlgorithmConfig) -> str:
         return "tokens"

@@ -63,9 +63,9 @@ class Kto(Algorithm):
         """
         assert step.start_logp is not None
         owners = step.owners
-        given = step.mismatched_ratio
-        own = np.bincount(owners, weights=step.logp - step.start_logp)
-        m = own if given is None else given
+        mismatched = step.mismatched_ratio
+        matched = np.bincount(owners, weights=step.logp - step.start_logp)
+        m = matched if mismatched is None else mismatched
         rewarded = np.unique(owners[step.rewarded])
         z = max(0.0, float(m[rewarded].mean())) if len(rewarded) else 0.0
         return step.start_logp + z / np.bincount(owners)[owners], step.length_weights()

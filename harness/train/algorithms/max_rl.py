@@ -30,14 +30,14 @@ class MaxRl(Algorithm):
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
-        return by_reply(rewards, lambda column: self._over_mean(column, config.group_size))
+        return by_reply(rewards, lambda column: self._divide_by_mean(column, config.group_size))
 
     def check(self, config: RunConfig) -> None:
         super().check(config)
         why = "whose advantages are divided by the mean reward, which must not be negative"
         refuse_rewards_by_turn(config, why, ("delta", *BY_TURN))
 
-    def _over_mean(self, column: FloatArray, size: int) -> FloatArray:
+    def _divide_by_mean(self, column: FloatArray, size: int) -> FloatArray:
         centred = group_relative(column, size, std_floor=None).reshape(-1, size)
         means = np.maximum(np.nan_to_num(group_means(column, size)), self.mean_floor)
         return (centred / means[:, None]).ravel()

@@ -64,19 +64,19 @@ class Ppo(Algorithm):
     def advantages(
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
-        known = np.isfinite(rewards.shared)
+        has_reward = np.isfinite(rewards.shared)
         if values is None:
-            values = np.zeros((len(known), MAX_TURNS))
-        advantages = self._over_time(rewards, values)
+            values = np.zeros((len(has_reward), MAX_TURNS))
+        advantages = self._gae(rewards, values)
         if self.advantage_norm == "batch":
-            mine = advantages[_happened(rewards, values.shape[1]) & known[:, None]]
-            if not len(mine) or mine.min() == mine.max():  # their std may not be exactly 0
+            valued = advantages[_step_mask(rewards, values.shape[1]) & has_reward[:, None]]
+            if not len(valued) or valued.min() == valued.max():  # their std may not be exactly 0
                 return np.zeros_like(advantages)
-            advantages = (advantages - mine.mean()) / (mine.std() + WHITENED)
-        return np.where(known[:, None], advantages, 0.0)
+            advantages = (advantages - valued.mean()) / (valued.std() + WHITENED)
+        return np.where(has_reward[:, None], advantages, 0.0)
 
     def targets(self, rewards: Rewards, values: FloatArray, config: AlgorithmConfig) -> FloatArray:
-        returns = self._over_time(rewards, values) + values
+        returns = self._gae(rewards, values) + values
         return np.where(np.isfinite(rewards.shared)[:, None], returns, np.nan)
 
     def check(self, config: RunConfig) -> None:
@@ -109,20 +109,21 @@ class Ppo(Algorithm):
     def value_coefficient(self) -> float:
         return self.value_coef
 
-    def _over_time(self, rewards: Rewards, values: FloatArray) -> FloatArray:
+    def _gae(self, rewards: Rewards, values: FloatArray) -> FloatArray:
         """Return GAE before whitening, in the shape of `values`.
 
         Entries after a conversation's last step repeat the advantage of that step.
         """
-        earned, happened = _earned(rewards, values.shape), _happened(rewards, values.shape[1])
-        advantages = np.zeros_like(earned)
-        after, value_after = np.zeros(len(earned)), np.zeros(len(earned))
-        for place in reversed(range(earned.shape[1])):
-            now = happened[:, place]
-            delta = earned[:, place] + self.gamma * value_after - values[:, place]
-            after = np.where(now, delta + self.gamma * self.gae_lambda * after, 0.0)
-            value_after = np.where(now, values[:, place], 0.0)
-            advantages[:, place] = after
+        step_rewards = _step_rewards(rewards, values.shape)
+        happened = _step_mask(rewards, values.shape[1])
+        advantages = np.zeros_like(step_rewards)
+        advantage, next_value = np.zeros(len(step_rewards)), np.zeros(len(step_rewards))
+        for step in reversed(range(step_rewards.shape[1])):
+            is_step = happened[:, step]
+            delta = step_rewards[:, step] + self.gamma * next_value - values[:, step]
+            advantage = np.where(is_step, delta + self.gamma * self.gae_lambda * advantage, 0.0)
+            next_value = np.where(is_step, values[:, step], 0.0)
+            advantages[:, step] = advantage
         last = np.maximum(happened.sum(axis=1) - 1, 0)
         return np.where(happened, advantages, advantages[np.arange(len(last)), last][:, None])
 
@@ -134,22 +135,22 @@ def _steps(rewards: Rewards) -> IntArray:
     return rewards.replies
 
 
-def _happened(rewards: Rewards, most: int) -> BoolArray:
-    """Return the mask of time steps that happened, shape (conversations, `most`)."""
-    happened: BoolArray = np.arange(most) < _steps(rewards)[:, None]
+def _step_mask(rewards: Rewards, count: int) -> BoolArray:
+    """Return the mask of time steps that happened, shape (conversations, `count`)."""
+    happened: BoolArray = np.arange(count) < _steps(rewards)[:, None]
     return happened
 
 
-def _earned(rewards: Rewards, shape: tuple[int, ...]) -> FloatArray:
+def _step_rewards(rewards: Rewards, shape: tuple[int, ...]) -> FloatArray:
     """Return the reward of each time step, of `shape`: its own part, plus the shared part at the
     conversation's last step.
     """
-    earned = np.zeros(shape)
+    step_rewards = np.zeros(shape)
     if rewards.per_turn is not None:
-        earned += rewards.mix * np.nan_to_num(rewards.per_turn)
+        step_rewards += rewards.mix * np.nan_to_num(rewards.per_turn)
     last = np.maximum(_steps(rewards) - 1, 0)
-    earned[np.arange(len(last)), last] += (1 - rewards.mix) * np.nan_to_num(rewards.shared)
-    return earned
+    step_rewards[np.arange(len(last)), last] += (1 - rewards.mix) * np.nan_to_num(rewards.shared)
+    return step_rewards
 
 
 ALGORITHM = Ppo

@@ -43,9 +43,9 @@ class Reinforce(Algorithm):
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
         if values is not None:
-            known = np.isfinite(rewards.shared)[:, None]
-            return np.where(known, np.nan_to_num(rewards.shared)[:, None] - values, 0.0)
-        return by_reply(rewards, _centred)
+            has_reward = np.isfinite(rewards.shared)[:, None]
+            return np.where(has_reward, np.nan_to_num(rewards.shared)[:, None] - values, 0.0)
+        return by_reply(rewards, _centre)
 
     def loss(self, tokens: LossTokens, config: AlgorithmConfig) -> TokenLoss:
         return unclipped(tokens.logp, tokens.old_logp, tokens.advantage)
@@ -64,11 +64,11 @@ class Reinforce(Algorithm):
             )
 
 
-def _centred(column: FloatArray) -> FloatArray:
+def _centre(column: FloatArray) -> FloatArray:
     """Return rewards minus their mean; 0 for missing rewards."""
-    known = np.isfinite(column)
-    mean = column[known].mean() if known.any() else 0.0
-    return np.where(known, np.nan_to_num(column) - mean, 0.0)
+    has_reward = np.isfinite(column)
+    mean = column[has_reward].mean() if has_reward.any() else 0.0
+    return np.where(has_reward, np.nan_to_num(column) - mean, 0.0)
 
 
 ALGORITHM = Reinforce

@@ -38,12 +38,14 @@ class Reptile(Grpo):
     """Share of the distance to the fast weights that the slow weights move after each task."""
 
     def inner_step(self, step: int, config: RunConfig) -> InnerStep:
-        task, within = divmod(step - 1, self.inner_steps)
-        kinds = config.difficulty.temperaments
-        turn, place = divmod(task, len(kinds))
-        order = np.random.default_rng([config.seed, turn, TASK_STREAM]).permutation(len(kinds))
-        last = within == self.inner_steps - 1
-        return InnerStep(kinds[order[place]], self.outer_rate if last else 0.0)
+        task, step_in_task = divmod(step - 1, self.inner_steps)
+        temperaments = config.difficulty.temperaments
+        round_number, index = divmod(task, len(temperaments))
+        order = np.random.default_rng([config.seed, round_number, TASK_STREAM]).permutation(
+            len(temperaments)
+        )
+        last = step_in_task == self.inner_steps - 1
+        return InnerStep(temperaments[order[index]], self.outer_rate if last else 0.0)
 
     def check(self, config: RunConfig) -> None:
         super().check(config)

@@ -50,9 +50,9 @@ class Vpo(Algorithm):
         self, rewards: Rewards, values: FloatArray | None, config: AlgorithmConfig
     ) -> FloatArray:
         sets = self._sets(rewards)
-        of_sets = group_relative(sets, config.group_size // self.slots, std_floor=None)
-        known = np.isfinite(rewards.shared)
-        advantages = np.where(known, np.repeat(of_sets, self.slots), 0.0)
+        set_advantages = group_relative(sets, config.group_size // self.slots, std_floor=None)
+        has_reward = np.isfinite(rewards.shared)
+        advantages = np.where(has_reward, np.repeat(set_advantages, self.slots), 0.0)
         return np.repeat(advantages[:, None], MAX_TURNS, axis=1)
 
     def slot_count(self) -> int:
@@ -60,12 +60,12 @@ class Vpo(Algorithm):
 
     def metrics(self, rewards: Rewards) -> dict[str, float | None]:
         sets, vectors = self._sets(rewards), _vectors(rewards)
-        alone = vectors @ weighings(self.draws, vectors.shape[1]).mean(axis=0)
-        known = np.isfinite(sets)
-        if not known.any():
+        single_rewards = vectors @ weighings(self.draws, vectors.shape[1]).mean(axis=0)
+        has_reward = np.isfinite(sets)
+        if not has_reward.any():
             return {"set/reward": None, "set/width": None}
-        mean = float(sets[known].mean())
-        return {"set/reward": mean, "set/width": mean - float(np.nanmean(alone))}
+        mean = float(sets[has_reward].mean())
+        return {"set/reward": mean, "set/width": mean - float(np.nanmean(single_rewards))}
 
     def _sets(self, rewards: Rewards) -> FloatArray:
         """Return the reward of each set, shape (sets,)."""

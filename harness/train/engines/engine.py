@@ -27,18 +27,18 @@ class TurnSampler(Protocol):
     """Draws turns in many conversations at once."""
 
     def speak(
-        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
         """Draw one turn in each conversation of `live`, of at most `uniforms.shape[1]` tokens.
 
-        `heard`: the new ids in each conversation; `uniforms`: shape (live, token limit).
+        `new_ids`: the new ids in each conversation; `uniforms`: shape (live, token limit).
         """
         ...
 
     def begin_turn(
-        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]], uniforms: Tensor
     ) -> Pending[list[SampledTurn]]:
-        """Begin to draw as `speak` does; a result that is not Awaited is ready on return."""
+        """Begin to draw as `speak` does. The result is ready on return unless it is awaitable."""
         ...
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
@@ -142,16 +142,16 @@ class PromptedSampler:
         self._ids: list[list[int]] = [[] for _ in range(count)]
 
     def speak(
-        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
         """Draw one turn in each conversation of `live`, seeded by the first of its uniforms."""
-        return self.begin_turn(live, heard, uniforms)()
+        return self.begin_turn(live, new_ids, uniforms)()
 
     def begin_turn(
-        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]], uniforms: Tensor
     ) -> Pending[list[SampledTurn]]:
-        for i, new in zip(live, heard, strict=True):
-            self._ids[i] += new
+        for i, ids in zip(live, new_ids, strict=True):
+            self._ids[i] += ids
         prompts, seeds = [self._ids[i] for i in live], (uniforms[:, 0] * SEEDS).long().tolist()
         request = TurnRequest(prompts, seeds, uniforms.shape[1], self._end, self._temperature)
         return then(self._begin(request), partial(self._keep, live))
@@ -159,8 +159,8 @@ class PromptedSampler:
     def _keep(self, live: Sequence[int], turns: list[SampledTurn]) -> list[SampledTurn]:
         """Append the turns to their conversations and return them."""
         for i, turn in zip(live, turns, strict=True):
-            cut = turn.ids[-1] != self._end
-            self._ids[i] += [*turn.ids, self._end] if cut else turn.ids
+            is_cut = turn.ids[-1] != self._end
+            self._ids[i] += [*turn.ids, self._end] if is_cut else turn.ids
         return turns
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
@@ -197,28 +197,30 @@ class _PolledSampler:
     before_turn: Callable[[], None]
 
     def speak(
-        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
-        return self.begin_turn(live, heard, uniforms)()
+        return self.begin_turn(live, new_ids, uniforms)()
 
     def begin_turn(
-        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]], uniforms: Tensor
     ) -> Pending[list[SampledTurn]]:
         self.before_turn()
-        return self.sampler.begin_turn(live, heard, uniforms)
+        return self.sampler.begin_turn(live, new_ids, uniforms)
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
         self.sampler.rewind(lengths)
 
 
 @contextmanager
-def in_time(seconds: float, hung: Callable[[str], None], waited_s: float = 0.0) -> Iterator[None]:
-    """Call `hung` with the reason, from another thread, if the block takes longer than `seconds`.
+def in_time(
+    seconds: float, on_hang: Callable[[str], None], waited_s: float = 0.0
+) -> Iterator[None]:
+    """Call `on_hang` with the reason if the block takes longer than `seconds`.
 
-    `waited_s`: seconds waited before the block, which count too.
+    It is called from another thread. `waited_s`: seconds waited before the block, which count too.
     """
-    why = f"after {seconds:g} s of waiting for vLLM (trainer.engine_deadline_s)"
-    timer = threading.Timer(max(seconds - waited_s, 0.0), lambda: hung(why))
+    reason = f"after {seconds:g} s of waiting for vLLM (trainer.engine_deadline_s)"
+    timer = threading.Timer(max(seconds - waited_s, 0.0), lambda: on_hang(reason))
     timer.daemon = True
     timer.start()
     try:
@@ -241,10 +243,10 @@ def start_weights(model: Any) -> AbstractContextManager[Any]:
 
     A model without adapters stays as it is.
     """
-    off: AbstractContextManager[Any] = (
+    disabled: AbstractContextManager[Any] = (
         model.disable_adapter() if hasattr(model, "disable_adapter") else nullcontext()
     )
-    return off
+    return disabled
 
 
 @torch.no_grad()
@@ -259,12 +261,13 @@ def plain_weights(model: Any) -> Iterator[tuple[str, Tensor]]:
         layer, adapted, kind = name.partition(ADAPTED)
         if adapted:
             is_sum = kind == ".weight"
-            yield layer + kind, _summed(weight, inner.get_submodule(layer)) if is_sum else weight
+            total = _add_adapters(weight, inner.get_submodule(layer)) if is_sum else weight
+            yield layer + kind, total
         elif ".lora_" not in name:
             yield name, weight.detach()
 
 
-def _summed(weight: Tensor, layer: Any) -> Tensor:
+def _add_adapters(weight: Tensor, layer: Any) -> Tensor:
     """Return a weight plus its layer's adapters, without autocast, which would round the sum."""
     with torch.autocast(weight.device.type, enabled=False):
         added: Tensor = layer.get_delta_weight("default")

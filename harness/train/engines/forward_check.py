@@ -39,7 +39,7 @@ def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> Non
     _check_window(policy, model, most_tokens)
     _check_positions(policy, model, most_tokens)
     try:
-        apart = _apart(model, chat)
+        difference = _difference(model, chat)
     except (MemoryError, torch.OutOfMemoryError):
         raise
     except Exception as error:
@@ -48,34 +48,35 @@ def check(policy: PolicyConfig, model: Any, chat: Chat, most_tokens: int) -> Non
             f"policy.model: {_name(policy)} must be a model whose key-value cache can be kept from "
             f"turn to turn (policy.attention={policy.attention}), got {type(error).__name__}: {why}"
         ) from error
-    if not apart <= MOST_APART.get(model.dtype, MOST_APART[torch.bfloat16]):
+    if not difference <= MOST_APART.get(model.dtype, MOST_APART[torch.bfloat16]):
         raise ConfigError(
             f"policy.model: {_name(policy)} must have logits that equal its head applied to its "
             f"hidden states (policy.attention={policy.attention}), but they differ by "
-            f"{apart:.2g} of their spread, as with models that scale or cap them: H would be wrong"
+            f"{difference:.2g} of their spread, as with models that scale or cap them: H would be "
+            "wrong"
         )
 
 
-def _apart(model: Any, chat: Chat) -> float:
+def _difference(model: Any, chat: Chat) -> float:
     """Return the relative difference between the model's own log-probabilities and those of a
     CachedModel, which reads piece by piece like a sampler; nan if a logit is nan.
     """
     pieces = [_pieces(chat, *exchange) for exchange in EXCHANGES]
     reader = CachedModel(model, len(pieces))
-    found: list[list[Tensor]] = [[] for _ in pieces]
+    logits: list[list[Tensor]] = [[] for _ in pieces]
     for turn in range(2):
-        new = [both[turn] for both in pieces]
-        states = reader.read(new)
-        for row, ids in enumerate(new):
-            found[row].append(reader.logits(states[row, : len(ids)]))
+        new_ids = [pair[turn] for pair in pieces]
+        states = reader.read(new_ids)
+        for row, ids in enumerate(new_ids):
+            logits[row].append(reader.logits(states[row, : len(ids)]))
     differences, spreads = [], []
-    for row, (opening, rest) in enumerate(pieces):
-        text = torch.tensor([[*opening, *rest]], device=reader.device)
+    for row, (opening, continuation) in enumerate(pieces):
+        text = torch.tensor([[*opening, *continuation]], device=reader.device)
         with torch.no_grad():
-            whole = torch.log_softmax(model(input_ids=text).logits[0].float(), dim=-1)
-        ours = torch.log_softmax(torch.cat(found[row]), dim=-1)
-        differences.append((ours - whole).flatten())
-        spreads.append((whole - whole.mean(dim=-1, keepdim=True)).flatten())
+            expected = torch.log_softmax(model(input_ids=text).logits[0].float(), dim=-1)
+        cached = torch.log_softmax(torch.cat(logits[row]), dim=-1)
+        differences.append((cached - expected).flatten())
+        spreads.append((expected - expected.mean(dim=-1, keepdim=True)).flatten())
     rms = [float(torch.cat(parts).square().mean().sqrt()) for parts in (differences, spreads)]
     return rms[0] / max(rms[1], 1e-12)
 
@@ -103,16 +104,16 @@ def _check_positions(policy: PolicyConfig, model: Any, most_tokens: int) -> None
     than its rotary embedding stays the same for: cached keys would belong to another length.
     """
     shape = model.config
-    turned = getattr(shape, "rope_parameters", None) or {}
-    most, what = getattr(shape, "max_position_embeddings", None), "has {} positions"
-    if turned.get("rope_type") in ROPE_BY_LENGTH:
-        first = "original_max_position_embeddings"
-        most = turned.get(first) or getattr(shape, first, None) or most
-        what = "uses other positions for texts of more than {} tokens"
-    if most and most < most_tokens:
+    rope = getattr(shape, "rope_parameters", None) or {}
+    limit, template = getattr(shape, "max_position_embeddings", None), "has {} positions"
+    if rope.get("rope_type") in ROPE_BY_LENGTH:
+        key = "original_max_position_embeddings"
+        limit = rope.get(key) or getattr(shape, key, None) or limit
+        template = "uses other positions for texts of more than {} tokens"
+    if limit and limit < most_tokens:
         raise ConfigError(
-            f"policy.model: {_name(policy)} {what.format(most)}, and a conversation must fit into "
-            f"them, got up to {most_tokens} tokens: {IN_SHORTER}"
+            f"policy.model: {_name(policy)} {template.format(limit)}, and a conversation must fit "
+            f"into them, got up to {most_tokens} tokens: {IN_SHORTER}"
         )
 
 

@@ -46,14 +46,16 @@ class Slots:
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
         """Truncate the conversations in `lengths`; later tokens overwrite the rest."""
-        places = [slot for slot, one in enumerate(self.conversation) if one in lengths]
-        kept = [lengths[self.conversation[slot]] for slot in places]
-        self.length[places] = self.length.new_tensor(kept)
+        slots = [
+            slot for slot, conversation in enumerate(self.conversation) if conversation in lengths
+        ]
+        new_lengths = [lengths[self.conversation[slot]] for slot in slots]
+        self.length[slots] = self.length.new_tensor(new_lengths)
 
     def mask(self) -> Tensor:
         """True where a new token may attend, shape (live, 1, new tokens, reach)."""
-        seen = torch.arange(self.reach, device=self.positions.device)
-        return (seen <= self.positions[:, :, None])[:, None]
+        positions = torch.arange(self.reach, device=self.positions.device)
+        return (positions <= self.positions[:, :, None])[:, None]
 
 
 class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
@@ -71,7 +73,7 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
         """
         shape = (len(self._slots.conversation), key_states.shape[1], 0, key_states.shape[3])
         self.keys, self.values = (
-            states.new_zeros(shape, dtype=_computed_in(states))
+            states.new_zeros(shape, dtype=_compute_dtype(states))
             for states in (key_states, value_states)
         )
         self.is_initialized = True
@@ -85,21 +87,21 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
         slots = self._slots
         self._reserve(slots.reach)
         live = len(slots.rows)
-        for held, new in ((self.keys, key_states), (self.values, value_states)):
-            held[slots.rows, :, slots.positions] = new.transpose(1, 2).to(held.dtype)
+        for cached, new in ((self.keys, key_states), (self.values, value_states)):
+            cached[slots.rows, :, slots.positions] = new.transpose(1, 2).to(cached.dtype)
         return self.keys[:live, :, : slots.reach], self.values[:live, :, : slots.reach]
 
-    def move(self, there: list[int], here: list[int]) -> None:
-        """Copy the states of slots `here` into slots `there`."""
+    def move(self, targets: list[int], sources: list[int]) -> None:
+        """Copy the states of slots `sources` into slots `targets`."""
         if self.is_initialized:
             used = int(self._slots.length.max())
-            self.keys[there, :, :used] = self.keys[here, :, :used]
-            self.values[there, :, :used] = self.values[here, :, :used]
+            self.keys[targets, :, :used] = self.keys[sources, :, :used]
+            self.values[targets, :, :used] = self.values[sources, :, :used]
 
     def spread(self, live: int, positions: int) -> None:
         """Copy the first `positions` states of slot 0 into the first `live` slots."""
-        for held in (self.keys, self.values):
-            held[1:live, :, :positions] = held[:1, :, :positions]
+        for states in (self.keys, self.values):
+            states[1:live, :, :positions] = states[:1, :, :positions]
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         return self._slots.reach, 0
@@ -119,9 +121,9 @@ class RaggedLayer(CacheLayerMixin):  # type: ignore[misc]
             self.values = torch.nn.functional.pad(self.values, pad)
 
 
-def _computed_in(states: Tensor) -> torch.dtype:
-    kind = states.device.type
-    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else states.dtype
+def _compute_dtype(states: Tensor) -> torch.dtype:
+    device = states.device.type
+    return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else states.dtype
 
 
 class RaggedCache(Cache):  # type: ignore[misc]
@@ -131,18 +133,18 @@ class RaggedCache(Cache):  # type: ignore[misc]
         self.slots = Slots(count, device)
         super().__init__(layers=[RaggedLayer(self.slots) for _ in range(layers)])
 
-    def lead(self, wanted: Sequence[int]) -> None:
-        """Swap rows so that the conversations `wanted` take the first slots, in any order."""
-        seats, chosen = self.slots.conversation, set(wanted)
-        out = [slot for slot in range(len(wanted)) if seats[slot] not in chosen]
-        back = [slot for slot in range(len(wanted), len(seats)) if seats[slot] in chosen]
-        if not out:
+    def lead(self, conversations: Sequence[int]) -> None:
+        """Swap rows so that `conversations` take the first slots, in any order."""
+        seats, chosen = self.slots.conversation, set(conversations)
+        leaving = [slot for slot in range(len(conversations)) if seats[slot] not in chosen]
+        entering = [slot for slot in range(len(conversations), len(seats)) if seats[slot] in chosen]
+        if not leaving:
             return
-        there, here = [*out, *back], [*back, *out]
+        targets, sources = [*leaving, *entering], [*entering, *leaving]
         for layer in self.layers:
-            layer.move(there, here)
-        self.slots.length[there] = self.slots.length[here]
-        for a, b in zip(out, back, strict=True):
+            layer.move(targets, sources)
+        self.slots.length[targets] = self.slots.length[sources]
+        for a, b in zip(leaving, entering, strict=True):
             seats[a], seats[b] = seats[b], seats[a]
 
     def spread(self, live: int, positions: int) -> None:

@@ -65,14 +65,14 @@ class CachedModel:
 
         In the first call a prefix that all pieces share, such as a system prompt, is read once.
         """
-        shared = 0 if self._cache.slots.length.any() else _shared(pieces)
+        shared = 0 if self._cache.slots.length.any() else _shared_prefix_length(pieces)
         if not shared:
             return self._read(pieces)
         self._cache.slots.aim(1, shared)
         start = self._states(torch.tensor([pieces[0][:shared]], device=self.device))
         self._cache.spread(self._live, shared)
-        rest = self._read([piece[shared:] for piece in pieces])
-        return torch.cat([start.expand(len(pieces), -1, -1), rest], dim=1)
+        remainder = self._read([piece[shared:] for piece in pieces])
+        return torch.cat([start.expand(len(pieces), -1, -1), remainder], dim=1)
 
     def _read(self, pieces: Sequence[Sequence[int]]) -> Tensor:
         ids = pad_rows(pieces, fill=0).to(self.device)
@@ -109,10 +109,10 @@ class CachedModel:
         return states
 
 
-def _shared(pieces: Sequence[Sequence[int]]) -> int:
+def _shared_prefix_length(pieces: Sequence[Sequence[int]]) -> int:
     """Return the length of the pieces' common prefix, 0 below FEWEST_SHARED; each keeps a token."""
-    alike = takewhile(lambda column: len(set(column)) == 1, zip(*pieces, strict=False))
-    common = min(len(list(alike)), min(map(len, pieces)) - 1)
+    equal_columns = takewhile(lambda column: len(set(column)) == 1, zip(*pieces, strict=False))
+    common = min(len(list(equal_columns)), min(map(len, pieces)) - 1)
     return common if len(pieces) > 1 and common >= FEWEST_SHARED else 0
 
 
@@ -140,21 +140,21 @@ class Sampler:
         self._unread: dict[int, list[int]] = {i: [] for i in range(count)}
 
     def begin_turn(
-        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]], uniforms: Tensor
     ) -> Pending[list[SampledTurn]]:
         """Draw as `speak` does; the result is ready on return."""
-        return ready(self.speak(live, heard, uniforms))
+        return ready(self.speak(live, new_ids, uniforms))
 
     def speak(
-        self, live: Sequence[int], heard: Sequence[Sequence[int]], uniforms: Tensor
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]], uniforms: Tensor
     ) -> list[SampledTurn]:
         """Draw one turn in each conversation of `live`.
 
-        `heard`: new ids in each conversation; `uniforms`: shape (live, token limit), fp64, [0, 1).
+        `new_ids`: for each conversation; `uniforms`: shape (live, token limit), fp64, [0, 1).
         """
         turns = {i: SampledTurn() for i in live}
         uniform = dict(zip(live, uniforms.to(self._reader.device), strict=True))
-        states = self._hear(live, heard)
+        states = self._read_new(live, new_ids)
         for k in range(uniforms.shape[1]):
             self._before_token()
             order = self._reader.order
@@ -165,17 +165,17 @@ class Sampler:
                 turns[i].logp.append(value)
             for i, value in zip(order, entropy, strict=self._note_entropies):
                 turns[i].entropy_nats.append(value)
-            going = [i for i in order if turns[i].ids[-1] != self._end]
-            if not going or k + 1 == uniforms.shape[1]:
+            unfinished = [i for i in order if turns[i].ids[-1] != self._end]
+            if not unfinished or k + 1 == uniforms.shape[1]:
                 break
-            if len(going) < len(order):
-                self._reader.attend(going)
+            if len(unfinished) < len(order):
+                self._reader.attend(unfinished)
                 last = [turns[i].ids[-1] for i in self._reader.order]
                 tokens = torch.tensor(last, device=tokens.device)
             states = self._reader.step(tokens)
         for i in live:
-            cut = turns[i].ids[-1] != self._end
-            self._unread[i] = [turns[i].ids[-1], self._end] if cut else [self._end]
+            is_cut = turns[i].ids[-1] != self._end
+            self._unread[i] = [turns[i].ids[-1], self._end] if is_cut else [self._end]
         return [turns[i] for i in live]
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
@@ -186,11 +186,11 @@ class Sampler:
         self._reader.rewind(lengths)
         self._unread |= {i: [] for i in lengths}
 
-    def _hear(self, live: Sequence[int], heard: Sequence[Sequence[int]]) -> Tensor:
+    def _read_new(self, live: Sequence[int], new_ids: Sequence[Sequence[int]]) -> Tensor:
         """Read the rest of the last turn and the new ids; return the states to draw from."""
         self._reader.attend(live)
-        new = {i: [*self._unread[i], *ids] for i, ids in zip(live, heard, strict=True)}
-        pieces = [new[i] for i in self._reader.order]
+        unread = {i: [*self._unread[i], *ids] for i, ids in zip(live, new_ids, strict=True)}
+        pieces = [unread[i] for i in self._reader.order]
         states = self._reader.read(pieces)
         last = torch.tensor([len(piece) - 1 for piece in pieces], device=states.device)
         return states[torch.arange(len(pieces), device=states.device), last]
@@ -202,7 +202,9 @@ class Sampler:
         """
         logp = torch.log_softmax(logits / self._temperature, dim=-1)
         entropy = entropies(logp).tolist() if self._note_entropies else []
-        total = logp.double().exp_().cumsum_(dim=-1)
-        aim = uniform[:, None] * total[:, -1:]
-        tokens = torch.searchsorted(total, aim, right=True).clamp_(max=logits.shape[-1] - 1)
+        cumulative = logp.double().exp_().cumsum_(dim=-1)
+        targets = uniform[:, None] * cumulative[:, -1:]
+        tokens = torch.searchsorted(cumulative, targets, right=True).clamp_(
+            max=logits.shape[-1] - 1
+        )
         return tokens[:, 0], logp.gather(-1, tokens)[:, 0], entropy

@@ -47,8 +47,8 @@ def backward_of_nothing(model: Any) -> None:
 def chunks(states: Tensor, head: Any) -> Sequence[slice]:
     """Return slices of `states` with at most LOGITS_AT_ONCE logits each, fewer on a CPU."""
     is_cpu = states.device.type == "cpu"
-    most = min(LOGITS_AT_ONCE, LOGITS_AT_ONCE_ON_A_CPU) if is_cpu else LOGITS_AT_ONCE
-    size = max(1, most // head.weight.shape[0])
+    limit = min(LOGITS_AT_ONCE, LOGITS_AT_ONCE_ON_A_CPU) if is_cpu else LOGITS_AT_ONCE
+    size = max(1, limit // head.weight.shape[0])
     return [slice(n, n + size) for n in range(0, len(states), size)]
 
 

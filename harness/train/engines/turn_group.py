@@ -89,26 +89,28 @@ class TurnGroup:
 
     def _round(self, request: TurnRequest | None) -> list[list[SampledTurn]]:
         """Return the turns of each rank of the group; empty if no rank has a request."""
-        said: Sequence[RoundMessage] = self._mates.gather(RoundMessage(request, drawn=self._drawn))
-        if any(one.stops for one in said):
+        messages: Sequence[RoundMessage] = self._mates.gather(
+            RoundMessage(request, drawn=self._drawn)
+        )
+        if any(message.stops for message in messages):
             raise GroupStopped
-        if len({one.drawn for one in said}) > 1:
+        if len({message.drawn for message in messages}) > 1:
             self._broken = True  # all ranks of the group see it
             raise ValueError(
                 "trainer.engine_tensor_parallel: ranks of a group must sample the same tokens, got "
                 "different ones; choose trainer.engine_tensor_parallel=1"
             )
-        turns = self._drawn_for([one.request for one in said])
-        for turn in (turn for some in turns for turn in some):
+        turns = self._draw_for([message.request for message in messages])
+        for turn in (turn for rank_turns in turns for turn in rank_turns):
             self._drawn = zlib.crc32(repr(turn.ids).encode(), self._drawn)
         return turns
 
-    def _drawn_for(self, requests: Sequence[TurnRequest | None]) -> list[list[SampledTurn]]:
-        wanted = [request for request in requests if request is not None]
-        if not wanted:
+    def _draw_for(self, requests: Sequence[TurnRequest | None]) -> list[list[SampledTurn]]:
+        active = [request for request in requests if request is not None]
+        if not active:
             return []
         self._broken = True
-        turns = iter(self._draw(join_requests(wanted)))
+        turns = iter(self._draw(join_requests(active)))
         self._broken = False
         counts = [0 if request is None else len(request.prompts) for request in requests]
         return [[next(turns) for _ in range(count)] for count in counts]

@@ -68,37 +68,37 @@ class AdapterEngine:
         config: RunConfig,
         chat: Chat,
         folder: Path,
-        hung: Callable[[str], None],
+        on_hang: Callable[[str], None],
     ) -> None:
-        """`folder`: the folder for this run's adapters; `hung` ends the run.
+        """`folder`: the folder for this run's adapters; `on_hang` ends the run.
 
         Raises StoppedError if the server is unreachable, ConfigError if it has another base.
         """
-        self._model, self._config, self._hung = model, config, hung
+        self._model, self._config, self._on_hang = model, config, on_hang
         self._opening, self._end = chat.opening(FIRST_WORDS), chat.end
         self._url, self._folder = engine_choice.address(config).rstrip("/"), folder.resolve()
         self._deadline_s = config.trainer.engine_deadline_s
-        self._mine = f"harness-{hashlib.sha256(str(self._folder).encode()).hexdigest()[:16]}-"
+        self._prefix = f"harness-{hashlib.sha256(str(self._folder).encode()).hexdigest()[:16]}-"
         self._attempt, self._count, self._name = secrets.token_hex(4), 0, ""
         self._loads = 0
         self._at_server: list[str] = []
         shutil.rmtree(self._folder, ignore_errors=True)  # left by an attempt that was killed
         with self._in_time():
-            self._drop([name for name in self._names() if name.startswith(self._mine)])
-            self._draw = ServerSampler(self._url, self._deadline_s, hung)
+            self._drop([name for name in self._names() if name.startswith(self._prefix)])
+            self._draw = ServerSampler(self._url, self._deadline_s, on_hang)
             self._check_base()
 
     @contextlib.contextmanager
     def awake(self) -> Iterator[None]:
         """Let the server load the current adapters and drop the previous ones."""
-        before = list(self._at_server)
+        previous = list(self._at_server)
         with self._in_time():
-            if not set(before) <= set(self._names()):  # restarted, perhaps with another base
+            if not set(previous) <= set(self._names()):  # restarted, perhaps with another base
                 self._check_base()
             self._save()
             self._load()
-            self._drop(before)
-            for name in before:
+            self._drop(previous)
+            for name in previous:
                 shutil.rmtree(self._folder / name, ignore_errors=True)
         yield
 
@@ -116,30 +116,30 @@ class AdapterEngine:
 
     def _begin(self, request: TurnRequest) -> AwaitableResult[list[SampledTurn]]:
         """Begin every turn; draw again if the server was restarted and has lost the adapters."""
-        begun, loads = self._draw.begin(request), self._loads
+        pending, loads = self._draw.begin(request), self._loads
 
         def wait() -> list[SampledTurn]:
             try:
-                return begun()
+                return pending()
             except StoppedError as error:
                 if loads == self._loads:  # else a concurrent request has loaded them again
                     self._load_again(error)
             return self._draw(request)
 
-        return replace(begun, wait=wait)
+        return replace(pending, wait=wait)
 
-    def _load_again(self, lost: StoppedError) -> None:
-        """Let a restarted server load the adapters; raise `lost` if it still has them."""
+    def _load_again(self, error: StoppedError) -> None:
+        """Let a restarted server load the adapters; raise `error` if it still has them."""
         with self._in_time():
             if self._name in self._names():
-                raise lost
+                raise error
             self._check_base()
             self._load()
 
     def _save(self) -> None:
         """Save the current adapters under a name that no attempt of the run has used."""
         self._count += 1
-        self._name = f"{self._mine}{self._attempt}-{self._count}"
+        self._name = f"{self._prefix}{self._attempt}-{self._count}"
         path = self._folder / self._name
         with atomic.storage_errors(path), saving():
             path.mkdir(mode=0o700, parents=True)
@@ -184,27 +184,27 @@ class AdapterEngine:
         request = TurnRequest(
             [self._opening] * len(SEEDS), list(SEEDS), DRAWN_TOKENS, self._end, temperature
         )
-        apart_nats = [self._apart(turn, temperature) for turn in self._draw(request)]
-        mean_nats = sum(apart_nats) / len(apart_nats)
+        distances_nats = [self._distance(turn, temperature) for turn in self._draw(request)]
+        mean_nats = sum(distances_nats) / len(distances_nats)
         dtype = self._model.dtype
-        most_nats = MOST_APART_NATS.get(dtype, MOST_APART_NATS[torch.bfloat16])
-        if not mean_nats <= most_nats:
+        limit_nats = MOST_APART_NATS.get(dtype, MOST_APART_NATS[torch.bfloat16])
+        if not mean_nats <= limit_nats:
             raise ConfigError(
                 f"trainer.engine_url: {self._url} must serve the policy's own base (with --dtype "
                 f"{str(dtype).removeprefix('torch.')} and --logprobs-mode processed_logprobs), "
-                f"within {most_nats:g} nats a token, got {self._draw.model}, whose "
+                f"within {limit_nats:g} nats a token, got {self._draw.model}, whose "
                 f"log-probabilities are {mean_nats:.2g} away"
             )
 
     @torch.no_grad()
-    def _apart(self, turn: SampledTurn, temperature: float) -> float:
+    def _distance(self, turn: SampledTurn, temperature: float) -> float:
         """Return the mean distance of a turn's log-probabilities from those of the local base."""
         ids = torch.tensor([[*self._opening, *turn.ids]], device=self._model.device)
         own = torch.arange(ids.shape[1], device=ids.device)[None] >= len(self._opening)
         with start_weights(self._model):
             logits = own_logits(self._model, ids, own)
-        here = log_probabilities(logits, ids[own], temperature)
-        return float((here.cpu() - torch.tensor(turn.logp)).abs().mean())
+        local = log_probabilities(logits, ids[own], temperature)
+        return float((local.cpu() - torch.tensor(turn.logp)).abs().mean())
 
     def _in_time(self) -> contextlib.AbstractContextManager[None]:
-        return in_time(self._deadline_s, self._hung)
+        return in_time(self._deadline_s, self._on_hang)

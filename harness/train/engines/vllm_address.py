@@ -91,18 +91,18 @@ def places(url: str) -> int:
     StoppedError if nothing answers.
     """
     try:
-        found = AT_ONCE.findall(request_text(f"{_root(url)}/metrics"))
-        if not found:
-            ask = {"model": reach(url), "prompt": [0], "max_tokens": 1}
-            answer(f"{_root(url)}/v1/completions", DRAWN_S, ask)
-            found = AT_ONCE.findall(request_text(f"{_root(url)}/metrics"))
+        counts = AT_ONCE.findall(request_text(f"{_root(url)}/metrics"))
+        if not counts:
+            body = {"model": reach(url), "prompt": [0], "max_tokens": 1}
+            answer(f"{_root(url)}/v1/completions", DRAWN_S, body)
+            counts = AT_ONCE.findall(request_text(f"{_root(url)}/metrics"))
     except HTTPError as error:
         if error.code == HTTPStatus.NOT_FOUND:
             return 0
         raise server_error(url, error) from error
     except NO_ANSWER as error:
         raise server_error(url, error) from error
-    return max(map(int, found), default=0)
+    return max(map(int, counts), default=0)
 
 
 def answer(url: str, timeout_s: float, body: dict[str, Any] | None = None) -> Any:

@@ -58,15 +58,15 @@ class ColocatedEngine:
         self,
         model: Any,
         config: RunConfig,
-        hung: Callable[[str], None],
+        on_hang: Callable[[str], None],
         mates: GroupPeers | None = None,
     ) -> None:
-        """`hung` ends the run. `mates`: the ranks that share vLLM's weights by tensor parallelism,
-        in torch's default group; None if this rank has all weights.
+        """`on_hang` ends the run. `mates`: the ranks that share vLLM's weights by tensor
+        parallelism, in torch's default group; None if this rank has all weights.
 
         Raises ConfigError if vLLM refuses the model, DeviceError if memory does not suffice.
         """
-        self._model, self._hung = model, hung
+        self._model, self._on_hang = model, on_hang
         self._deadline_s = config.trainer.engine_deadline_s
         self.sleeps = model.device.type == "cuda" and config.trainer.runs_per_gpu == 1
         folder = vllm_model.folder(model)
@@ -75,11 +75,11 @@ class ColocatedEngine:
         if mates is not None:
             options |= IN_PARTS | {"tensor_parallel_size": mates.size}
             self._group = TurnGroup(lambda request: self._begin(request)(), mates)
-        with _stdout_is_stderr(), self._in_time(), _as_torchrun_says():
+        with _stdout_is_stderr(), self._in_time(), _torchrun_variables():
             try:
                 self._llm = LLM(str(folder), **options)
             except (ValueError, RuntimeError, AssertionError) as error:  # vLLM asserts free memory
-                raise _refused(error) from error
+                raise _start_error(error) from error
         self._running = RunningTurns(self._llm.llm_engine, self._in_step)
         if self.sleeps:
             self._llm.sleep(level=2)
@@ -135,15 +135,15 @@ class ColocatedEngine:
         """
         model = self._llm.llm_engine.model_executor.driver_worker.model_runner.model
         loaded = model.load_weights(plain_weights(self._model))
-        left = {name for name, _ in model.named_parameters()} - (loaded or set())
-        if loaded is not None and left:
+        missing = {name for name, _ in model.named_parameters()} - (loaded or set())
+        if loaded is not None and missing:
             raise ConfigError(
                 f"trainer.engine: every weight of vLLM's model must come from the policy, got none "
-                f"for {min(left)}; choose trainer.engine=transformers"
+                f"for {min(missing)}; choose trainer.engine=transformers"
             )
 
     def _in_time(self, waited_s: float = 0.0) -> contextlib.AbstractContextManager[None]:
-        return in_time(self._deadline_s, self._hung, waited_s)
+        return in_time(self._deadline_s, self._on_hang, waited_s)
 
     @contextlib.contextmanager
     def _in_step(self, waited_s: float) -> Iterator[None]:
@@ -170,19 +170,19 @@ class RunningTurns:
         """Begin a turn for each prompt. Raises ValueError if one does not fit."""
         if not self._open:
             self._since_s = time.monotonic()
-        began: list[Future[SampledTurn]] = []
+        futures: list[Future[SampledTurn]] = []
         for ids, seed in zip(request.prompts, request.seeds, strict=True):
             name = next(self._names)
             self._engine.add_request(name, {"prompt_token_ids": ids}, _sampling(request, seed))
-            began.append(Future())
-            self._open[name] = began[-1]
+            futures.append(Future())
+            self._open[name] = futures[-1]
 
         def wait() -> list[SampledTurn]:
-            while not all(turn.done() for turn in began):
+            while not all(turn.done() for turn in futures):
                 self.step()
-            return [turn.result() for turn in began]
+            return [turn.result() for turn in futures]
 
-        return AwaitableResult(wait, tuple(began), work=self.step)
+        return AwaitableResult(wait, tuple(futures), work=self.step)
 
     def step(self) -> bool:
         """Draw a token of each turn; return False if there are no turns."""
@@ -256,7 +256,7 @@ def _turn(output: Any) -> SampledTurn:
     return SampledTurn(ids, logp)
 
 
-def _refused(error: Exception) -> ConfigError | DeviceError:
+def _start_error(error: Exception) -> ConfigError | DeviceError:
     """Return the error for a model or a memory share that vLLM refused with `error`."""
     reason = " ".join(str(error).split())[:300]
     if "memory" in reason.lower():
@@ -268,18 +268,18 @@ def _refused(error: Exception) -> ConfigError | DeviceError:
 
 
 @contextlib.contextmanager
-def _as_torchrun_says() -> Iterator[None]:
+def _torchrun_variables() -> Iterator[None]:
     """Set the variables of torchrun that vLLM reads in a group, only while it starts.
 
     If they stayed set, the run would look like one started by accelerate. Each rank sees one GPU.
     """
-    before = {name: os.environ.get(name) for name in ("RANK", "LOCAL_RANK")}
+    previous = {name: os.environ.get(name) for name in ("RANK", "LOCAL_RANK")}
     if dist.is_initialized():
         os.environ |= {"RANK": str(dist.get_rank()), "LOCAL_RANK": "0"}
     try:
         yield
     finally:
-        for name, value in before.items():
+        for name, value in previous.items():
             os.environ.pop(name, None)
             os.environ |= {} if value is None else {name: value}
 
@@ -287,10 +287,10 @@ def _as_torchrun_says() -> Iterator[None]:
 @contextlib.contextmanager
 def _stdout_is_stderr() -> Iterator[None]:
     """Redirect stdout to stderr, since libraries print to stdout, which is only for events."""
-    kept = os.dup(STDOUT)
+    saved = os.dup(STDOUT)
     os.dup2(STDERR, STDOUT)
     try:
         yield
     finally:
-        os.dup2(kept, STDOUT)
-        os.close(kept)
+        os.dup2(saved, STDOUT)
+        os.close(saved)

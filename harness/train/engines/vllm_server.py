@@ -39,12 +39,12 @@ it raises a bare Exception."""
 class ServerSampler:
     """Draws turns from a server with one request per conversation, since a request has one seed."""
 
-    def __init__(self, url: str, deadline_s: float, hung: Callable[[str], None]) -> None:
-        """`hung` ends the run if a turn takes longer than `deadline_s`.
+    def __init__(self, url: str, deadline_s: float, on_hang: Callable[[str], None]) -> None:
+        """`on_hang` ends the run if a turn takes longer than `deadline_s`.
 
         Raises StoppedError if nothing answers at `url`.
         """
-        self._url, self._deadline_s, self._hung = url.rstrip("/"), deadline_s, hung
+        self._url, self._deadline_s, self._on_hang = url.rstrip("/"), deadline_s, on_hang
         self._pool = ThreadPoolExecutor(AT_ONCE, "turn")
         self.model = reach(url)
         """Name of the served model or adapters to draw with."""
@@ -55,14 +55,14 @@ class ServerSampler:
 
     def begin(self, request: TurnRequest) -> AwaitableResult[list[SampledTurn]]:
         """Begin every turn; the result raises StoppedError if the server fails one of them."""
-        one = partial(self._turn, request, self.model)
-        began = tuple(map(partial(self._pool.submit, one), request.prompts, request.seeds))
+        draw_turn = partial(self._turn, request, self.model)
+        futures = tuple(map(partial(self._pool.submit, draw_turn), request.prompts, request.seeds))
 
         def finished() -> list[SampledTurn]:
-            wait(began)  # also after a failure, since the others still run
-            return [turn.result() for turn in began]
+            wait(futures)  # also after a failure, since the others still run
+            return [turn.result() for turn in futures]
 
-        return AwaitableResult(finished, began)
+        return AwaitableResult(finished, futures)
 
     def close(self) -> None:
         """Cancel the turns that have not begun yet."""
@@ -85,9 +85,9 @@ class ServerSampler:
             "return_token_ids": True,
         }
         try:
-            with in_time(self._deadline_s, self._hung):
-                said = answer(f"{self._url}/v1/completions", self._deadline_s, body)
-            choice = said["choices"][0]
+            with in_time(self._deadline_s, self._on_hang):
+                response = answer(f"{self._url}/v1/completions", self._deadline_s, body)
+            choice = response["choices"][0]
             return SampledTurn(choice["token_ids"], choice["logprobs"]["token_logprobs"])
         except NO_ANSWER as error:
             raise server_error(self._url, error) from error
@@ -99,18 +99,18 @@ class ServedEngine:
     corrected = True
     together = True
 
-    def __init__(self, model: Any, config: RunConfig, hung: Callable[[str], None]) -> None:
-        """`hung` ends the run. Raises StoppedError if the server does not accept weights."""
-        self._url, self._hung = engine_choice.address(config), hung
+    def __init__(self, model: Any, config: RunConfig, on_hang: Callable[[str], None]) -> None:
+        """`on_hang` ends the run. Raises StoppedError if the server does not accept weights."""
+        self._url, self._on_hang = engine_choice.address(config), on_hang
         self._deadline_s = config.trainer.engine_deadline_s
-        self._draw = ServerSampler(self._url, self._deadline_s, hung)
+        self._draw = ServerSampler(self._url, self._deadline_s, on_hang)
         with self._in_time():
-            self._line = WeightSender(self._url, model.device, lambda: plain_weights(model))
+            self._sender = WeightSender(self._url, model.device, lambda: plain_weights(model))
 
     @contextlib.contextmanager
     def awake(self) -> Iterator[None]:
         with self._in_time():
-            self._line.send()
+            self._sender.send()
         yield
 
     def sampler(self, count: int, end: int, temperature: float) -> TurnSampler:
@@ -121,11 +121,11 @@ class ServedEngine:
 
     def close(self) -> None:
         self._draw.close()
-        self._line.close()
+        self._sender.close()
 
     @contextlib.contextmanager
     def _in_time(self) -> Iterator[None]:
-        with client_errors_as_stops(self._url), in_time(self._deadline_s, self._hung):
+        with client_errors_as_stops(self._url), in_time(self._deadline_s, self._on_hang):
             yield
 
 

@@ -61,15 +61,15 @@ class Ledger:
             return {}
         change = now.by_prefix - self.opening.by_prefix
         total = EntropyComponent.of_mean(change)
-        visited, before = (
-            _entropy(policy, b, temperature) for b in (now.batch, self.opening.batch)
+        after, before = (
+            _entropy(policy, batch, temperature) for batch in (now.batch, self.opening.batch)
         )
-        states = EntropyComponent(visited.value - before.value, visited.variance + before.variance)
-        made = [getattr(self.made, name) for name in PARTS]
-        parts = {**dict(zip(PARTS, made, strict=True)), "states": states, "total": total}
+        states = EntropyComponent(after.value - before.value, after.variance + before.variance)
+        components = [getattr(self.made, name) for name in PARTS]
+        parts = {**dict(zip(PARTS, components, strict=True)), "states": states, "total": total}
         values = {f"ledger/{name}": part.value for name, part in parts.items()}
         errors = {f"ledger/{name}_se": math.sqrt(part.variance) for name, part in parts.items()}
-        closure = total.value - sum(part.value for part in made)
+        closure = total.value - sum(part.value for part in components)
         return {**values, **errors, "ledger/closure": closure}
 
     def save(self, folder: Path) -> None:
@@ -77,10 +77,10 @@ class Ledger:
         if self.opening is None:
             return
         file, batch = io.BytesIO(), self.opening.batch
-        made = [getattr(self.made, name) for name in PARTS]
+        components = [getattr(self.made, name) for name in PARTS]
         arrays = {name: getattr(batch.seen, name) for name in Observations.__slots__}
         arrays["group"], arrays["by_prefix"] = batch.group, self.opening.by_prefix
-        arrays["made"] = np.array([(part.value, part.variance) for part in made])
+        arrays["made"] = np.array([(part.value, part.variance) for part in components])
         np.savez_compressed(file, **arrays)
         atomic.write_bytes(folder / FILE, file.getbuffer(), durable=False)
 
@@ -93,12 +93,12 @@ def load(folder: Path | None) -> Ledger:
         return Ledger()
     try:
         with np.load(folder / FILE, allow_pickle=False) as file:
-            made = [
+            components = [
                 EntropyComponent(float(value), float(variance)) for value, variance in file["made"]
             ]
-            seen = Observations(*(file[name] for name in Observations.__slots__))
-            opening = LedgerStart(file["by_prefix"], ObservationBatch(seen, file["group"]))
-        return Ledger(opening, EntropyIncrement(*made))
+            observations = Observations(*(file[name] for name in Observations.__slots__))
+            opening = LedgerStart(file["by_prefix"], ObservationBatch(observations, file["group"]))
+        return Ledger(opening, EntropyIncrement(*components))
     except plain_file.ARCHIVE_ERRORS as error:
         raise DataError(f"{folder / FILE}: must hold a ledger, but does not: {error}") from error
 

@@ -76,18 +76,18 @@ def increment(
     shape (groups, prefixes, choices) with at least 2 groups; `plain`: the same for the algorithm
     without remedies, or None if there are no remedies.
     """
-    before = taken if plain is None else plain
-    slopes, products = derivatives(log_p, before)
-    whole, between = before.sum(axis=0)[None], len(before) / (len(before) - 1)
-    bend = third(log_p, whole, before - before.mean(axis=0))
+    changes = taken if plain is None else plain
+    slopes, products = derivatives(log_p, changes)
+    total, correction = changes.sum(axis=0)[None], len(changes) / (len(changes) - 1)
+    bend = third(log_p, total, changes - changes.mean(axis=0))
     spread = np.diag(products) - 2 * products.mean(axis=0) + products.mean()
-    of_spread = between * (spread + bend) / 2
-    with_others = between * (products.sum(axis=1) - np.diag(products)) / 2
-    rest_of_third = third(log_p, whole, whole)[0] / 6 - between * bend.sum() / 2
+    spread_effect = correction * (spread + bend) / 2
+    cross_terms = correction * (products.sum(axis=1) - np.diag(products)) / 2
+    third_order = third(log_p, total, total)[0] / 6 - correction * bend.sum() / 2
     signal = EntropyComponent(
-        float(slopes.sum() + with_others.sum() + rest_of_third), _variance(slopes + 2 * with_others)
+        float(slopes.sum() + cross_terms.sum() + third_order), _variance(slopes + 2 * cross_terms)
     )
-    noise = EntropyComponent(float(of_spread.sum()), _spread_variance(of_spread))
+    noise = EntropyComponent(float(spread_effect.sum()), _spread_variance(spread_effect))
     if plain is None:
         return EntropyIncrement(signal, noise, NOTHING.remedy)
     first, second, cubic = _orders(log_p, taken) - _orders(log_p, plain)
@@ -102,7 +102,7 @@ def derivatives(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, Float
     `log_p` and `moves` as in `increment`. With l = log p + H and moves u and v centred over p, the
     first along u is -E[l u] and the second along u and v is -E[(1 + l) u v].
     """
-    weight, above, centred = _centred(log_p, moves)
+    weight, above, centred = _centre(log_p, moves)
     flat = centred.reshape(len(moves), -1)
     slopes: FloatArray = -flat @ (weight * above).ravel()
     products: FloatArray = -(flat * (weight * (1 + above)).ravel()) @ flat.T
@@ -115,17 +115,17 @@ def third(log_p: FloatArray, one: FloatArray, twice: FloatArray) -> FloatArray:
     Shapes (moves or 1, prefixes, choices) to (moves,). Along u, v and w it is the sum over
     prefixes of -E[(2 + l) u v w] + E[l u] E[v w] + E[l v] E[u w] + E[l w] E[u v].
     """
-    weight, above, u = _centred(log_p, one)
-    v = _centred(log_p, twice)[2]
+    weight, above, u = _centre(log_p, one)
+    v = _centre(log_p, twice)[2]
     count = len(log_p)
-    of_u, of_v = ((weight * above * x).sum(axis=2) * count for x in (u, v))
+    l_u, l_v = ((weight * above * x).sum(axis=2) * count for x in (u, v))
     uv, vv = ((weight * x * v).sum(axis=2) for x in (u, v))
     cubic = (weight * (2 + above) * u * v * v).sum(axis=2)
-    along: FloatArray = (of_u * vv + 2 * of_v * uv - cubic).sum(axis=1)
+    along: FloatArray = (l_u * vv + 2 * l_v * uv - cubic).sum(axis=1)
     return along
 
 
-def _centred(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _centre(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return p / (number of prefixes), log p + H, and the moves minus their mean over p."""
     p = np.exp(log_p)
     above = log_p - (p * log_p).sum(axis=1, keepdims=True)
@@ -135,8 +135,8 @@ def _centred(log_p: FloatArray, moves: FloatArray) -> tuple[FloatArray, FloatArr
 def _orders(log_p: FloatArray, moves: FloatArray) -> FloatArray:
     """Return b(d_k), C(d_k, d) and T(d_k, d, d) of each group k, shape (3, groups)."""
     slopes, products = derivatives(log_p, moves)
-    whole = moves.sum(axis=0)[None]
-    return np.stack([slopes, products.sum(axis=1), third(log_p, moves, whole)])
+    total = moves.sum(axis=0)[None]
+    return np.stack([slopes, products.sum(axis=1), third(log_p, moves, total)])
 
 
 def _variance(by_group: FloatArray) -> float:

@@ -34,9 +34,9 @@ def is_kept(config: RunConfig) -> bool:
     """
     trainer = config.trainer
     groups = trainer.conversations // config.algorithm.group_size
-    asked = config.eval.ledger_draws > 0 and config.eval.prefixes > 0
-    by_batch = trainer.updates_per_batch == 1 and registry.algorithm_of(config).refit() is None
-    return asked and groups > 1 and by_batch and trainer.world == 1
+    requested = config.eval.ledger_draws > 0 and config.eval.prefixes > 0
+    one_update = trainer.updates_per_batch == 1 and registry.algorithm_of(config).refit() is None
+    return requested and groups > 1 and one_update and trainer.world == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +111,16 @@ class LanguageLedger:
         opening = self.opening
         if opening is None:
             return {}
-        then = opening.entropies
-        total = _mean(before.by_token - then.by_token, opening.tokens)
+        old_entropies = opening.entropies
+        total = _mean(before.by_token - old_entropies.by_token, opening.tokens)
         visited, old = (
             _mean(now.entropies.by_token, now.tokens), _mean(before.by_token, opening.tokens)
         )  # fmt: skip
         states = EntropyComponent(visited.value - old.value, visited.variance + old.variance)
-        noise, walk, remedy = _between(opening, now, beta1)
+        noise, walk, remedy = _sum_between(opening, now, beta1)
         signal = EntropyComponent(self.first - remedy.value, walk + remedy.variance)
-        momentum = before.held - then.held + self.rescaled
-        made = signal.value + noise.value + remedy.value + momentum
+        momentum = before.held - old_entropies.held + self.rescaled
+        booked = signal.value + noise.value + remedy.value + momentum
         parts = {
             "signal": signal, "noise": noise, "remedy": remedy, "states": states, "total": total
         }  # fmt: skip
@@ -128,7 +128,7 @@ class LanguageLedger:
             **{f"ledger/{name}": part.value for name, part in parts.items()},
             **{f"ledger/{name}_se": math.sqrt(part.variance) for name, part in parts.items()},
             "ledger/momentum": momentum,
-            "ledger/closure": total.value - made,
+            "ledger/closure": total.value - booked,
         }
 
     def save(self, folder: Path) -> None:
@@ -162,7 +162,9 @@ def load(folder: Path | None) -> LanguageLedger:
     try:
         with np.load(folder / FILE, allow_pickle=False) as file:
             ends = np.cumsum(file["lengths"])[:-1]
-            ids, own = ([row.tolist() for row in np.split(file[n], ends)] for n in ("ids", "own"))
+            ids, own = (
+                [row.tolist() for row in np.split(file[name], ends)] for name in ("ids", "own")
+            )
             noise, remedy = (
                 EntropyComponent(*map(float, file[name])) for name in ("noise", "remedy")
             )
@@ -175,7 +177,7 @@ def load(folder: Path | None) -> LanguageLedger:
         raise DataError(f"{folder / FILE}: must hold a ledger, but does not: {error}") from error
 
 
-def _between(
+def _sum_between(
     opening: LanguageLedgerStart, now: LanguageLedgerStart, beta1: float
 ) -> tuple[EntropyComponent, float, EntropyComponent]:
     """Return noise, variance of the first order, and remedy, summed over the steps between two
@@ -185,24 +187,24 @@ def _between(
     """
     steps = np.arange(opening.step, now.step)
     weights = np.array([weight(int(step), beta1) for step in steps])
-    late = (steps - opening.step) / (now.step - opening.step)
+    position = (steps - opening.step) / (now.step - opening.step)
     ends = opening.pace, now.pace
-    noise = _sum_of(weights**2, late, [end.noise for end in ends])
-    remedy = _sum_of(weights, late, [end.remedy for end in ends])
-    walk = float(weights**2 @ ((1 - late) * opening.pace.walk + late * now.pace.walk))
+    noise = _sum_interpolated(weights**2, position, [end.noise for end in ends])
+    remedy = _sum_interpolated(weights, position, [end.remedy for end in ends])
+    walk = float(weights**2 @ ((1 - position) * opening.pace.walk + position * now.pace.walk))
     return noise, walk, remedy
 
 
-def _sum_of(
-    weights: FloatArray, late: FloatArray, ends: Sequence[EntropyComponent]
+def _sum_interpolated(
+    weights: FloatArray, position: FloatArray, ends: Sequence[EntropyComponent]
 ) -> EntropyComponent:
     """Return the sum over steps of a part that is interpolated linearly between two ends.
 
-    `late`: position of each step between the ends, 0 to 1. The variance is chosen so that variances
+    `position`: that of each step between the ends, 0 to 1. The variance is chosen so that variances
     add up over a run, where each end belongs to two intervals; for a single interval it is up to
     twice too large.
     """
-    shares = float(weights @ (1 - late)), float(weights @ late)
+    shares = float(weights @ (1 - position)), float(weights @ position)
     value = sum(share * end.value for share, end in zip(shares, ends, strict=True))
     spread = sum(share * end.variance for share, end in zip(shares, ends, strict=True))
     return EntropyComponent(value, sum(shares) * spread)

@@ -32,14 +32,20 @@ class BatchUpdate:
     """The slope of each act by log p of the logits that a remedy multiplies, and the factors."""
 
     def by_log_p(
-        self, seen: Observations, act: IntArray, places: slice | IntArray, temperature: float
+        self,
+        observations: Observations,
+        act: IntArray,
+        indices: slice | IntArray,
+        temperature: float,
     ) -> FloatArray:
-        """Return the gradient of the loss of the acts at `places`, without the entropy bonus."""
-        gradient = self.policy.gradient(seen, act, self.slope[places], temperature)
+        """Return the gradient of the loss of the acts at `indices`, without the entropy bonus."""
+        gradient = self.policy.gradient(observations, act, self.slope[indices], temperature)
         if self.sharpened is None:
             return gradient
-        slope, factor = (column[places] for column in self.sharpened)
-        return gradient + self.policy.gradient(seen, act, slope, temperature / factor[:, None])
+        slope, factor = (column[indices] for column in self.sharpened)
+        return gradient + self.policy.gradient(
+            observations, act, slope, temperature / factor[:, None]
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,46 +79,61 @@ def of_batch(
 
     The algorithm without remedies is evaluated at the weights of the same passes.
     """
-    start, of_act = passes[0].policy, unit[acts.conversation]
-    before = start.log_probabilities(probe, temperature)
+    start, unit_of_act = passes[0].policy, unit[acts.conversation]
+    start_log_p = start.log_probabilities(probe, temperature)
 
-    def moved(gradient: FloatArray) -> FloatArray:
+    def change(gradient: FloatArray) -> FloatArray:
         """Return the change of the log-probabilities, which equals that of the logits up to a
         constant per prefix.
         """
-        after = replace(start, table=start.table - rate * gradient)
-        return after.log_probabilities(probe, temperature) - before
+        updated = replace(start, table=start.table - rate * gradient)
+        return updated.log_probabilities(probe, temperature) - start_log_p
 
-    taken, plain, none = [], [], np.zeros_like(start.table)
+    taken, plain, zeros = [], [], np.zeros_like(start.table)
     for number in range(int(unit.max()) + 1):
-        places = np.flatnonzero(of_act == number)
-        seen, act = part(acts.seen, places), acts.act[places]
-        with_remedies = (_taken(done, seen, act, places, temperature) for done in passes)
-        taken.append(moved(sum(with_remedies, none)))
+        indices = np.flatnonzero(unit_of_act == number)
+        observations, act = part(acts.seen, indices), acts.act[indices]
+        gradients = (
+            _gradient(update, observations, act, indices, temperature) for update in passes
+        )
+        taken.append(change(sum(gradients, zeros)))
         if passes[0].plain is not None:
-            without = (_plain(done, seen, act, places, temperature) for done in passes)
-            plain.append(moved(sum(without, none)))
+            plain_gradients = (
+                _plain_gradient(update, observations, act, indices, temperature)
+                for update in passes
+            )
+            plain.append(change(sum(plain_gradients, zeros)))
     return LogitChanges(np.stack(taken), np.stack(plain) if plain else None)
 
 
-def _taken(
-    done: BatchUpdate, seen: Observations, act: IntArray, places: IntArray, temperature: float
+def _gradient(
+    update: BatchUpdate,
+    observations: Observations,
+    act: IntArray,
+    indices: IntArray,
+    temperature: float,
 ) -> FloatArray:
-    """Return the gradient of the loss of the acts at `places`."""
-    gradient = done.by_log_p(seen, act, places, temperature)
-    if done.bonus is None:
+    """Return the gradient of the loss of the acts at `indices`."""
+    gradient = update.by_log_p(observations, act, indices, temperature)
+    if update.bonus is None:
         return gradient
-    return gradient - done.policy.entropy_gradient(seen, temperature, done.bonus[places])
+    return gradient - update.policy.entropy_gradient(
+        observations, temperature, update.bonus[indices]
+    )
 
 
-def _plain(
-    done: BatchUpdate, seen: Observations, act: IntArray, places: IntArray, temperature: float
+def _plain_gradient(
+    update: BatchUpdate,
+    observations: Observations,
+    act: IntArray,
+    indices: IntArray,
+    temperature: float,
 ) -> FloatArray:
     """Return the gradient of the loss of the algorithm without remedies."""
-    weights = np.zeros(len(act)) if done.plain is None else done.plain[places]
-    return done.policy.gradient(seen, act, weights, temperature)
+    weights = np.zeros(len(act)) if update.plain is None else update.plain[indices]
+    return update.policy.gradient(observations, act, weights, temperature)
 
 
-def part(seen: Observations, places: IntArray) -> Observations:
-    """Return the observations at `places`."""
-    return Observations(*(getattr(seen, name)[places] for name in Observations.__slots__))
+def part(observations: Observations, indices: IntArray) -> Observations:
+    """Return the observations at `indices`."""
+    return Observations(*(getattr(observations, name)[indices] for name in Observations.__slots__))

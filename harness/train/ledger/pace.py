@@ -101,7 +101,7 @@ class GradientSums:
 
 
 def pace(
-    at: WalkingModel,
+    walking: WalkingModel,
     tokens: ProbeTokens,
     entropies: Entropies,
     slope: Tensor,
@@ -114,21 +114,29 @@ def pace(
     `entropies` and `slope` are those of `tokens`. `draws`: the most draws of the noise; fewer
     groups give fewer.
     """
-    taken, step = sums(at, batch, settings, draws), at.walk
-    noise = [step.move(step.clip(draw)) for draw in taken.draws]
-    walked = float(np.mean([dot(slope, draw) ** 2 for draw in noise]))
-    larger = min(MOST_LARGER, max(1.0, LEAST_CHANGE / math.sqrt(walked))) if walked else 1.0
-    bends = at.bends(tokens, entropies.delivered, (larger * draw for draw in noise)) / larger**2
+    gradient_sums, adam = sums(walking, batch, settings, draws), walking.walk
+    noise = [adam.move(adam.clip(draw)) for draw in gradient_sums.draws]
+    walk_variance = float(np.mean([dot(slope, draw) ** 2 for draw in noise]))
+    factor = 1.0
+    if walk_variance:
+        factor = min(MOST_LARGER, max(1.0, LEAST_CHANGE / math.sqrt(walk_variance)))
+    enlarged = (factor * draw for draw in noise)
+    bends = walking.bends(tokens, entropies.delivered, enlarged) / factor**2
     remedy = NOTHING.remedy
     if settings.stack.remedies:
-        plain = sums(at, batch, without_remedies(settings), draws)
-        pairs = [(taken.whole, plain.whole), *zip(taken.draws, plain.draws, strict=True)]
-        first, *others = (dot(slope, _beyond(step, *pair)) for pair in pairs)
+        plain = sums(walking, batch, without_remedies(settings), draws)
+        pairs = [
+            (gradient_sums.whole, plain.whole),
+            *zip(gradient_sums.draws, plain.draws, strict=True),
+        ]
+        first, *others = (dot(slope, _move_difference(adam, *pair)) for pair in pairs)
         remedy = EntropyComponent(first, float(np.mean(np.square(others))))
-    return EntropyPace(EntropyComponent.of_mean(bends), walked, remedy)
+    return EntropyPace(EntropyComponent.of_mean(bends), walk_variance, remedy)
 
 
-def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int) -> GradientSums:
+def sums(
+    walking: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int
+) -> GradientSums:
     """Return the gradient of a batch and draws of its noise.
 
     The weights' `grad` must be None before, and is None afterwards.
@@ -138,9 +146,9 @@ def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int)
 
     def gradient(number: int) -> Tensor:
         members = np.flatnonzero(unit == number).tolist()
-        some = settings.some(batch.places(members))
-        accumulate_gradient(at.model, batch.some(members), some, at.limit)
-        return take_gradient(at.model)
+        unit_settings = settings.some(batch.places(members))
+        accumulate_gradient(walking.model, batch.some(members), unit_settings, walking.limit)
+        return take_gradient(walking.model)
 
     whole, *noise = walk.weighted_sums(np.vstack([np.ones(rows.shape[1]), rows]), gradient)
     return GradientSums(whole, noise)
@@ -148,11 +156,11 @@ def sums(at: WalkingModel, batch: LossBatch, settings: LossSettings, draws: int)
 
 def without_remedies(settings: LossSettings) -> LossSettings:
     """Return the settings of the algorithm without remedies, for the same batch and advantages."""
-    chosen = settings.selection
-    none = np.zeros(len(chosen.weight), bool)
+    selection = settings.selection
+    none = np.zeros(len(selection.weight), bool)
     plain = TokenSelection(
-        np.ones(len(none)), none, none, (), lost=chosen.lost, progress=chosen.progress,
-        prepared=chosen.prepared,
+        np.ones(len(none)), none, none, (), lost=selection.lost, progress=selection.progress,
+        prepared=selection.prepared,
     )  # fmt: skip
     stack = replace(settings.stack, remedies=(), states={})
     return replace(settings, stack=stack, selection=plain)
@@ -176,6 +184,6 @@ def dot(one: Tensor, other: Tensor) -> float:
     return float(one.double() @ other.double())
 
 
-def _beyond(step: AdamWalk, taken: Tensor, plain: Tensor) -> Tensor:
+def _move_difference(adam: AdamWalk, taken: Tensor, plain: Tensor) -> Tensor:
     """Return the difference between the moves by two gradients."""
-    return step.move(step.clip(taken)) - step.move(step.clip(plain))
+    return adam.move(adam.clip(taken)) - adam.move(adam.clip(plain))

@@ -54,7 +54,7 @@ class AdamWalk:
         return weight(self.step, self.config.adam_beta1)
 
     @property
-    def _ahead(self) -> float:
+    def _remaining(self) -> float:
         """a_t: the total factor by which momentum will still apply the current mean."""
         beta = self.config.adam_beta1
         return self.weight * beta / (1 - beta)
@@ -63,7 +63,7 @@ class AdamWalk:
         """Return y_t - theta_t, the move that momentum has yet to make."""
         if self.step == 1:
             return torch.zeros_like(self.mean)
-        return self.mean * self._scale_before() * (-self.config.learning_rate * self._ahead)
+        return self.mean * self._scale_before() * (-self.config.learning_rate * self._remaining)
 
     def move(self, gradient: Tensor) -> Tensor:
         """Return the move of y by a clipped gradient of weight 1."""
@@ -74,12 +74,12 @@ class AdamWalk:
         if self.step == 1:
             return torch.zeros_like(self.mean)
         change = self._scale_after(gradient) - self._scale_before()
-        return change * self.mean * (-self.config.learning_rate * self._ahead)
+        return change * self.mean * (-self.config.learning_rate * self._remaining)
 
     def clip(self, gradient: Tensor) -> Tensor:
         """Return the gradient as clipped for the optimiser."""
-        most = self.config.max_grad_norm
-        return gradient * min(1.0, most / (float(gradient.norm()) + 1e-6)) if most else gradient
+        limit = self.config.max_grad_norm
+        return gradient * min(1.0, limit / (float(gradient.norm()) + 1e-6)) if limit else gradient
 
     def _scale_before(self) -> Tensor:
         return self._scale(self.square, self.step - 1)
@@ -100,8 +100,8 @@ def weight(step: int, beta: float) -> float:
     """
     if beta == 0:
         return 1.0
-    many = np.arange(math.ceil(math.log(NEGLIGIBLE) / math.log(beta)))
-    return float(((1 - beta) * beta**many / (1 - beta ** (step + many))).sum())
+    exponents = np.arange(math.ceil(math.log(NEGLIGIBLE) / math.log(beta)))
+    return float(((1 - beta) * beta**exponents / (1 - beta ** (step + exponents))).sum())
 
 
 def before_update(optimiser: Any, weights: Sequence[Tensor], config: AlgorithmConfig) -> AdamWalk:
@@ -121,7 +121,7 @@ def flat(tensors: Sequence[Tensor]) -> Tensor:
     return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
 
 
-def contrasts(units: int, most: int) -> FloatArray:
+def contrasts(units: int, limit: int) -> FloatArray:
     """Return factors of the units' gradients whose sums draw a batch's noise, shape (draws, units).
 
     Units are independent and identically distributed. Each row sums to 0, which cancels their mean,
@@ -129,7 +129,7 @@ def contrasts(units: int, most: int) -> FloatArray:
     orthogonal, so draws of normal gradients are independent, and all units - 1 of them give the
     usual estimate of the covariance's trace.
     """
-    rows: FloatArray = dct(np.eye(units), type=2, norm="ortho", axis=0)[1 : most + 1]
+    rows: FloatArray = dct(np.eye(units), type=2, norm="ortho", axis=0)[1 : limit + 1]
     return rows * math.sqrt(units)
 
 

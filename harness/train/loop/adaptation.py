@@ -47,11 +47,11 @@ def adaptation(
     """
     if config.eval.adapts_to is None:
         return {}
-    theirs = _of_temperament(config, config.eval.adapts_to)
-    adapted = one_step(policy, start, stack, critic, theirs, step, before_turn)
+    target_config = _with_temperament(config, config.eval.adapts_to)
+    adapted = one_step(policy, start, stack, critic, target_config, step, before_turn)
     return {
-        "adapt/before": _reward(policy, theirs, before_turn),
-        "adapt/after": _reward(adapted, theirs, before_turn),
+        "adapt/before": _reward(policy, target_config, before_turn),
+        "adapt/after": _reward(adapted, target_config, before_turn),
     }
 
 
@@ -78,7 +78,7 @@ def one_step(
     return update(policy, batch, bare, config.trainer.updates_per_batch).policy
 
 
-def _of_temperament(config: RunConfig, temperament: str) -> RunConfig:
+def _with_temperament(config: RunConfig, temperament: str) -> RunConfig:
     """Return the config of a run at the same level whose users all have one temperament."""
     level: DifficultyConfig = replace(config.difficulty, temperaments=[temperament])
     return replace(

@@ -43,9 +43,9 @@ class AttemptLog:
             status = run_status.read(self.run.status)
         except DataError as error:
             raise StorageError(str(error)) from error
-        now = replace(status, **values)
-        run_status.write(self.run.status, now)
-        return now
+        updated = replace(status, **values)
+        run_status.write(self.run.status, updated)
+        return updated
 
 
 class AttemptRows:
@@ -168,9 +168,10 @@ def begin(log: AttemptLog, config: RunConfig) -> AttemptRows:
     provenance = resume_checks.provenance_of(run, config, status)
     checkpoint, problems = checkpoints.newest(run.checkpoints, provenance.own)
     rows = AttemptRows(log, config, checkpoint, provenance)
-    unlike, later = provenance.notice(rows.last_step), compatibility.keys_that_came_later(run)
-    found = cleared, problems, rows.moved_aside, unlike, checkpoint, later
-    resume_checks.report(log.note, *found)
+    version_change = provenance.notice(rows.last_step)
+    later_keys = compatibility.keys_that_came_later(run)
+    findings = cleared, problems, rows.moved_aside, version_change, checkpoint, later_keys
+    resume_checks.report(log.note, *findings)
     resume_checks.report_columns(log.note, rows.columns)
     try:
         rows.refuse_others()

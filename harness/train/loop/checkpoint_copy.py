@@ -32,8 +32,8 @@ class CheckpointCopy:
         """
         state = model.state_dict()
         if hasattr(model, "peft_config"):
-            learning = {name for name, p in model.named_parameters() if p.requires_grad}
-            state = {name: tensor for name, tensor in state.items() if name in learning}
+            trainable = {name for name, p in model.named_parameters() if p.requires_grad}
+            state = {name: tensor for name, tensor in state.items() if name in trainable}
         self._weights = state if is_sharded else copy_to_cpu(state, {})
 
     def take_optimiser(self, optimiser: Any, is_sharded: bool = False) -> None:
@@ -50,8 +50,8 @@ class CheckpointCopy:
 
         Only the structure of `model` is used, since its weights may have changed.
         """
-        with atomic.pinned(folder) as here, saving():
-            inner = here / checkpoints.MODEL
+        with atomic.pinned(folder) as pinned, saving():
+            inner = pinned / checkpoints.MODEL
             inner.mkdir()
             model.save_pretrained(inner, state_dict=self._weights)
             torch.save(self._optimiser, inner / OPTIMIZER_NAME)
@@ -59,20 +59,20 @@ class CheckpointCopy:
                 atomic.write_bytes(inner / name, data, durable=False)
 
 
-def copy_to_cpu(value: Any, met: dict[tuple[Any, ...], Tensor]) -> Any:
+def copy_to_cpu(value: Any, copies: dict[tuple[Any, ...], Tensor]) -> Any:
     """Return `value` with its tensors copied to the CPU; shared tensors remain shared.
 
-    `met`: the copies so far, by a key that identifies a tensor.
+    `copies`: those made so far, by a key that identifies a tensor.
     """
     if isinstance(value, Tensor):
         key = value.device, value.data_ptr(), value.shape, value.stride(), value.dtype
         if not value.numel():
             return value.detach().cpu().clone()
-        if key not in met:
-            met[key] = value.detach().to("cpu", copy=True)
-        return met[key]
+        if key not in copies:
+            copies[key] = value.detach().to("cpu", copy=True)
+        return copies[key]
     if isinstance(value, dict):
-        return type(value)((k, copy_to_cpu(v, met)) for k, v in value.items())
+        return type(value)((k, copy_to_cpu(v, copies)) for k, v in value.items())
     if isinstance(value, list | tuple):
-        return type(value)(copy_to_cpu(v, met) for v in value)
+        return type(value)(copy_to_cpu(v, copies) for v in value)
     return value

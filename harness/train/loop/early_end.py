@@ -100,10 +100,10 @@ class StopHandlers:
 
     def _stop(self, number: int) -> None:
         """End the process before the first step."""
-        doing, self._preparing, self.asked_by = self._preparing, None, number
+        activity, self._preparing, self.asked_by = self._preparing, None, number
         name, resume = signal.Signals(number).name, f"`harness resume {self._run.path}`"
         self._leave(
-            StoppedError.exit_code, f"stopped by {name} {doing}; continue with {resume}", ""
+            StoppedError.exit_code, f"stopped by {name} {activity}; continue with {resume}", ""
         )
 
     def _leave(
@@ -117,15 +117,15 @@ class StopHandlers:
         safe_text.exit_within(LAST_WAIT_S, exit_code)
         rows = self._rows.for_status()
         reason = within.format(step=rows["last_step"] + 1) + why
-        ended = {"status": name, "exit_code": exit_code}
+        fields = {"status": name, "exit_code": exit_code}
         try:
             status = run_status.read(self._run.status)
             if status.status in run_status.ENDED:  # ended already, only reports were pending
                 exit_code = exit_code if status.exit_code is None else status.exit_code
                 return
-            now = replace(status, status=name, exit_code=exit_code, reason=reason)
-            run_status.write(self._run.status, replace(now, **rows))
-            self._rows.log.emit({"event": "end", **ended})
+            updated = replace(status, status=name, exit_code=exit_code, reason=reason)
+            run_status.write(self._run.status, replace(updated, **rows))
+            self._rows.log.emit({"event": "end", **fields})
             where = f"{self._run.path}: "
             say(f"harness: {where}{reason.removeprefix(where)}\n")
         finally:
@@ -138,8 +138,8 @@ class Deadline:
     A signal handler would not do, since a hang in a library may never return to Python.
     """
 
-    def __init__(self, seconds: float | None, over: Callable[[], None]) -> None:
-        self._seconds, self._over = seconds, over
+    def __init__(self, seconds: float | None, on_timeout: Callable[[], None]) -> None:
+        self._seconds, self._on_timeout = seconds, on_timeout
         self._timer: threading.Timer | None = None
         self._has_begun = False
 
@@ -148,7 +148,7 @@ class Deadline:
         self.end()
         self._has_begun = True
         if self._seconds is not None:
-            self._timer = threading.Timer(self._seconds, self._over)
+            self._timer = threading.Timer(self._seconds, self._on_timeout)
             self._timer.daemon = True
             self._timer.start()
 

@@ -30,16 +30,16 @@ class EvaluationWatch:
         """
         began = time.monotonic()
 
-        def at(held: int, of: int) -> None:
-            if held or self._is_slow:
+        def report(done: int, total: int) -> None:
+            if done or self._is_slow:
                 spent = round(time.monotonic() - began, 1)
-                far = {"held": held, "of": of, "seconds": spent}
-                self._emit({"event": "evaluation", "step": step, **far})
+                progress = {"held": done, "of": total, "seconds": spent}
+                self._emit({"event": "evaluation", "step": step, **progress})
             self._poll()
 
         self.step = step
         try:
-            yield at
+            yield report
         finally:
             self.step = None
 
@@ -55,8 +55,8 @@ class EvaluationWatch:
 
     def move_times_from(self, phase: str, phases_s: Mapping[str, float]) -> Mapping[str, float]:
         """Move the timed parts out of `phase` in `phases_s` to phases of their own; reset them."""
-        apart, self._seconds = self._seconds, {}
-        if not apart:
+        parts_s, self._seconds = self._seconds, {}
+        if not parts_s:
             return phases_s
-        rest = phases_s.get(phase, 0.0) - sum(apart.values())
-        return {**phases_s, phase: rest, **apart}
+        remaining = phases_s.get(phase, 0.0) - sum(parts_s.values())
+        return {**phases_s, phase: remaining, **parts_s}

@@ -51,19 +51,21 @@ def train(session: Session) -> None:
     torch.set_num_threads(config.trainer.threads)
     starts.build(session)
     carried = carrying.begin(config, session.saved)
-    note = carried.stack.needs_entropies
-    with rank_launcher.start_ranks(session, note) as others:
+    note_entropies = carried.stack.needs_entropies
+    with rank_launcher.start_ranks(session, note_entropies) as other_ranks:
         start = starts.load(config, starts.device_of(config))
         session.start_from(start.sum)
         learner = LanguageRun(session, start, carried)
         scratch = session.run.path / ".scratch"
         learner.trainer = make_trainer(start.learner, start.tokenizer, config, learner, scratch)
-        joined = rank_launcher.link_ranks(session, start.learner.device.type, others)
-        asks = session.poll, session.stop_handlers.on_hang
-        running = starts.running_engine(config, start, note, *asks, scratch, joined.mates)
-        with joined.with_engine(running) as engine:
+        connections = rank_launcher.link_ranks(session, start.learner.device.type, other_ranks)
+        callbacks = session.poll, session.stop_handlers.on_hang
+        running = starts.running_engine(
+            config, start, note_entropies, *callbacks, scratch, connections.mates
+        )
+        with connections.with_engine(running) as engine:
             work = RankWork(config, start.learner, start.judge, start.chat, engine, learner.limit)
-            learner.team = joined.team(session, work)
+            learner.team = connections.team(session, work)
             session.begin(card.of_language(config, start.name))
             learner.trainer.train(resume_from_checkpoint=resume_point(session.saved))
 
@@ -78,7 +80,7 @@ class LanguageRun:
         self._session, self._config = session, session.config
         self._models, self._carried = models, carried
         self.limit = micro_batches.begin(
-            session.config.trainer, session.saved, self._halved, session.poll
+            session.config.trainer, session.saved, self._report_halving, session.poll
         )
         self._ledger = LedgerKeeper(session.config, session.saved)
         self._rounds = language_rounds.begin(session.config, models.learner, session.saved)
@@ -91,7 +93,7 @@ class LanguageRun:
         try:
             with self.team.awake():
                 began = time.monotonic()
-                evaluated = self._evaluated(step)
+                evaluated = self._evaluate(step)
                 eval_end = time.monotonic()
                 state = self._step = roll_out(
                     self.team, self._carried, self._models, self._planning, step
@@ -110,7 +112,7 @@ class LanguageRun:
             engine_logp=state.engine_logp() if self._is_corrected else None,
         )
 
-    def _evaluated(self, step: int) -> Metrics:
+    def _evaluate(self, step: int) -> Metrics:
         """Return eval/* and the probe's metrics before step `step`; empty if none is due."""
         if not evaluate.is_due(step, self._config):
             return {}
@@ -120,7 +122,7 @@ class LanguageRun:
                 watch,
                 keep=evaluate.keep_in(self._session.run.outcomes, step),
                 timed=self._session.timed,
-                probed=self._ledger.probed,
+                keep_probe=self._ledger.probed,
             )
         self._session.judge_evaluation(step, metrics)
         return metrics
@@ -163,15 +165,15 @@ class LanguageRun:
 
     def _check_loss(self, value: float) -> None:
         if not math.isfinite(value):
-            self._diverged(f"loss {value:g}")
+            self._raise_diverged(f"loss {value:g}")
 
     def _keep_ledger(self, batch: LossBatch) -> None:
         """Take the ledger's measurements before the update, if there is a ledger."""
         if not self._ledger.is_due:
             return
         state, began = self._step, time.monotonic()
-        given = self.team.own, self.trainer.optimizer, batch, state.settings
-        state.metrics |= self._ledger.before_update(state.step, *given)
+        inputs = self.team.own, self.trainer.optimizer, batch, state.settings
+        state.metrics |= self._ledger.before_update(state.step, *inputs)
         state.seconds["ledger"] = time.monotonic() - began
 
     def check_gradient(self, norm: float) -> None:
@@ -190,7 +192,7 @@ class LanguageRun:
     def _check_norm(self, norm: float) -> None:
         self._step.grad_norm = norm
         if not math.isfinite(norm):
-            self._diverged(f"gradient norm {norm:g}")
+            self._raise_diverged(f"gradient norm {norm:g}")
 
     def finish(self, step: int) -> None:
         """Write row `step`; save a checkpoint and end the run if due."""
@@ -206,13 +208,13 @@ class LanguageRun:
         self._remedy_watch.check(step, row["remedy/acted"])
         unheard = self._signal_watch.check(step, row, state.batch.advantages)
         kept = None if self._rounds is None else self._rounds.kept
-        at_end = self._carried, self._ledger.ledger, kept
+        parts = self._carried, self._ledger.ledger, kept
 
-        def copied() -> Fill:
-            return partial(self._save, self.trainer.copy_state(), *at_end)
+        def copy() -> Fill:
+            return partial(self._save, self.trainer.copy_state(), *parts)
 
-        own = partial(self._save, self.trainer.save, *at_end)
-        self._session.finish_step(step, own, unheard, copied)
+        own = partial(self._save, self.trainer.save, *parts)
+        self._session.finish_step(step, own, unheard, copy)
         self._gap_watch.check(step, row[step_checks.GAP] or 0.0)
 
     def _save(
@@ -234,8 +236,8 @@ class LanguageRun:
     def _record(self) -> Metrics:
         """Write the row of the current step to disk and return its values."""
         state, chat = self._step, self._models.chat
-        given = self._carried.stack, self._config, chat, self._planning, self._is_corrected
-        values = language_row.row_of(state, *given)
+        inputs = self._carried.stack, self._config, chat, self._planning, self._is_corrected
+        values = language_row.row_of(state, *inputs)
         self._session.record(
             state.step,
             values,
@@ -247,26 +249,26 @@ class LanguageRun:
         )
         return values
 
-    def _halved(self, tokens: int, number: int) -> None:
-        """Report that rank `number` ran out of memory.
+    def _report_halving(self, tokens: int, rank: int) -> None:
+        """Report that rank `rank` ran out of memory.
 
         All ranks now learn from at most `tokens` tokens at once.
         """
         step, ranks = self._session.last_step + 1, self._config.trainer.world
-        self._session.note("out_of_memory", step=step, tokens_at_once=tokens, rank=number)
-        where = f" on rank {number} of {ranks}" if ranks > 1 else ""
+        self._session.note("out_of_memory", step=step, tokens_at_once=tokens, rank=rank)
+        where = f" on rank {rank} of {ranks}" if ranks > 1 else ""
         safe_text.say(
             f"step {step}: out of memory{where}; continuing with at most {tokens} tokens at once "
             f"(trainer.tokens_at_once={tokens})"
         )
 
-    def _diverged(self, what: str) -> None:
+    def _raise_diverged(self, problem: str) -> None:
         self._record()
         advice = "lower the rate"
         if self._step.step == 1 and len(self._step.passes) <= 1:  # before any update
             advice = "the weights that the run starts from are at fault, not the rate"
         raise DivergedError(
             f"{self._session.run.path}: step {self._step.step}: loss and gradient must be "
-            f"finite, got {what} at algorithm.learning_rate "
+            f"finite, got {problem} at algorithm.learning_rate "
             f"{self._config.algorithm.learning_rate:g}; {advice}"
         )

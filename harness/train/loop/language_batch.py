@@ -114,13 +114,13 @@ def loss_settings(
     needs `StepTokens.mismatched_ratio`.
     """
     trajectories = batch.trajectories
-    read = _Reading(trajectories, config, models, limit)
+    reading = _Reading(trajectories, config, models, limit)
     conversation, turn = places_of(trajectories)
     start = np.array([logp for t in trajectories for logp in t.start_logp])
     tokens = StepTokens(
         logp=np.array([logp for t in trajectories for logp in t.logp]),
         advantage=batch.advantage_of_tokens(),
-        entropy_nats=read.entropies() if stack.needs_entropies else None,
+        entropy_nats=reading.entropies() if stack.needs_entropies else None,
         start_logp=start if stack.needs_start else None,
         rng=rng_of(config, step, REMEDY_STREAM),
         touched=batch.touched[conversation],
@@ -134,8 +134,8 @@ def loss_settings(
             if stack.needs_planning
             else None
         ),
-        mean_discriminant=read.mean_discriminants() if stack.needs_distribution else None,
-        mismatched_ratio=read.mismatched_ratios() if stack.needs_mismatched else None,
+        mean_discriminant=reading.mean_discriminants() if stack.needs_distribution else None,
+        mismatched_ratio=reading.mismatched_ratios() if stack.needs_mismatched else None,
         is_refined=None if batch.refined_from is None else turn >= batch.refined_from[conversation],
         progress=remedy_stack.progress(config, step),
     )
@@ -167,8 +167,8 @@ class _Reading:
         """Return `StepTokens.mismatched_ratio`."""
         rows, temperature = [t.row for t in self.trajectories], self.config.policy.temperature
         others = partners(len(rows), self.config.algorithm.group_size).tolist()
-        both = self.models.learner, self.models.judge
-        return np.array(mismatched_ratios(both, rows, others, temperature, self.limit))
+        models = self.models.learner, self.models.judge
+        return np.array(mismatched_ratios(models, rows, others, temperature, self.limit))
 
     def _by_learner(self, values: OwnTokenValues) -> FloatArray:
         ids, own = ids_and_own(self.trajectories)

@@ -38,9 +38,9 @@ def actions_of(
     counts = [len(row) for row in states]
     features = concatenate([row / row.norm(dim=1, keepdim=True) for row in states])
     conversation = np.repeat(np.arange(len(counts)), counts)
-    place = np.concatenate([np.arange(count) for count in counts])
+    index = np.concatenate([np.arange(count) for count in counts])
     reply = places_of(trajectories)[1] - 1 if by_token else None
-    return Actions(conversation, place, features, reply)
+    return Actions(conversation, index, features, reply)
 
 
 def shared_trunk_term(
@@ -50,10 +50,10 @@ def shared_trunk_term(
 
     None if the critic shares no trunk or no conversation has a reward.
     """
-    coefficient, learnt, values = (
+    coefficient, critic_batch, values = (
         algorithm.value_coefficient(), signal.critic_batch, signal.values
     )  # fmt: skip
-    if not coefficient or learnt is None or values is None or not len(learnt.targets):
+    if not coefficient or critic_batch is None or values is None or not len(critic_batch.targets):
         return None
     conversation, turn = places_of(trajectories)
     valued = np.ones(len(turn), bool)
@@ -61,5 +61,7 @@ def shared_trunk_term(
         valued = np.diff(conversation * (MAX_TURNS + 1) + turn, prepend=-1) != 0
     before, target = np.full((2, len(turn)), np.nan)
     before[valued], target[valued] = values.before, values.target
-    head = learnt.critic.head(learnt.features.shape[1])
-    return ValueTerm(head, before, target, learnt.critic.clip, coefficient / len(learnt.targets))
+    head = critic_batch.critic.head(critic_batch.features.shape[1])
+    return ValueTerm(
+        head, before, target, critic_batch.critic.clip, coefficient / len(critic_batch.targets)
+    )

@@ -51,19 +51,19 @@ def evaluate_model(
     size: int | None = None,
     keep: evaluate.Keep | None = None,
     timed: evaluate.Timed = nullcontext,
-    probed: Keep = forget,
+    keep_probe: Keep = forget,
 ) -> Metrics:
     """Return eval/* and the probe's metrics of a model with its current weights.
 
     `size`: number of conversations held at a time; None for the size of a batch. `keep`, `timed`:
-    see `evaluate.evaluate`. `probed`: `keep` of `probe`.
+    see `evaluate.evaluate`. `keep_probe`: `keep` of `probe`.
     """
     own = team.own
     size = at_once(own.config) if size is None else size
     metrics = evaluate.evaluate(own.config, team.meeting(size), watch, keep, timed)
-    given = own.engine, own.learner, own.chat, own.config, size, timed, probed
+    inputs = own.engine, own.learner, own.chat, own.config, size, timed, keep_probe
     with team.alone():
-        return {**metrics, **probe(*given)}
+        return {**metrics, **probe(*inputs)}
 
 
 def probe(
@@ -94,42 +94,48 @@ def probe(
     entropies = torch.cat(own_entropies(model, ids, own, temperature)).double()
     keep(ProbeTokens(ids, own), entropies.cpu().numpy())
     metrics: Metrics = {"entropy/probe": float(entropies.mean())}
-    few = _cross_scored(count)
-    if len(few) < 2:
+    scored = _cross_scored_indices(count)
+    if len(scored) < 2:
         return metrics
-    own_replies = [replies[n] for n in few]
+    own_replies = [replies[n] for n in scored]
     with timed("words"):
-        log_p = _cross_scores(model, [prefixes[n] for n in few], own_replies, temperature)
-    nats, share = words_information(np.array([[float(row.sum()) for row in one] for one in log_p]))
+        log_p = _cross_scores(model, [prefixes[n] for n in scored], own_replies, temperature)
+    nats, share = words_information(
+        np.array([[float(row.sum()) for row in scores] for scores in log_p])
+    )
     return metrics | {
         "eval/words_listening": nats,
         "eval/words_retrieval": share,
-        **_by_class(chat, own_replies, [torch.stack(one).cpu().numpy() for one in log_p]),
+        **_information_by_class(
+            chat, own_replies, [torch.stack(scores).cpu().numpy() for scores in log_p]
+        ),
     }
 
 
-def _by_class(chat: Chat, replies: Sequence[Sequence[int]], log_p: Sequence[FloatArray]) -> Metrics:
+def _information_by_class(
+    chat: Chat, replies: Sequence[Sequence[int]], log_p: Sequence[FloatArray]
+) -> Metrics:
     """Return the parts of eval/words_listening by token class, as entropy is split."""
     planning, marks = PlanningTokens(chat), dict[str, list[BoolArray]]()
     for reply in replies:
         row = TokenRow()
         row.extend(reply, turn=1)
-        for name, of in planning.classes([row]).items():
-            marks.setdefault(name, []).append(of)
+        for name, mask in planning.classes([row]).items():
+            marks.setdefault(name, []).append(mask)
     parts = information_by_class(log_p, marks)
     return {f"eval/words_listening/{name}": nats for name, nats in parts.items()}
 
 
-def _cross_scored(count: int) -> list[int]:
+def _cross_scored_indices(count: int) -> list[int]:
     """Return which of `count` prefixes are cross-scored, as indices in the list of prefixes.
 
     They are the first ones of both kinds, openings and later turns.
     """
-    places = {number: n for n, number in enumerate(_numbers(count))}
-    return [places[number] for number in _numbers(min(count, CROSS_SCORED))]
+    indices = {number: n for n, number in enumerate(_prefix_numbers(count))}
+    return [indices[number] for number in _prefix_numbers(min(count, CROSS_SCORED))]
 
 
-def _numbers(count: int) -> list[int]:
+def _prefix_numbers(count: int) -> list[int]:
     openings, later = evaluate.prefix_numbers(count)
     return [*openings, *later]
 
@@ -139,13 +145,13 @@ def _replies(
 ) -> list[SampledTurn]:
     """Draw one reply to each prefix, `size` at a time."""
     rng = np.random.default_rng(evaluate.PROBE_SEED)
-    every = rng.random((evaluate.PREFIXES, policy.max_turn_tokens))
-    uniforms = torch.from_numpy(every[_numbers(len(prefixes))])
+    draws = rng.random((evaluate.PREFIXES, policy.max_turn_tokens))
+    uniforms = torch.from_numpy(draws[_prefix_numbers(len(prefixes))])
     replies: list[SampledTurn] = []
-    for first in range(0, len(prefixes), size):
-        some = prefixes[first : first + size]
-        sampler = engine.sampler(len(some), chat.end, policy.temperature)
-        replies += sampler.speak(range(len(some)), some, uniforms[first : first + len(some)])
+    for start in range(0, len(prefixes), size):
+        batch = prefixes[start : start + size]
+        sampler = engine.sampler(len(batch), chat.end, policy.temperature)
+        replies += sampler.speak(range(len(batch)), batch, uniforms[start : start + len(batch)])
     return replies
 
 
@@ -160,8 +166,8 @@ def _cross_scores(
     pairs = [(prefix, reply) for reply in replies for prefix in prefixes]
     ids, own = _rows([prefix for prefix, _ in pairs], [reply for _, reply in pairs])
     logp = own_log_probabilities(model, ids, own, temperature)
-    every = [values.double() for values in logp]
-    return [every[n : n + count] for n in range(0, len(every), count)]
+    scores = [values.double() for values in logp]
+    return [scores[n : n + count] for n in range(0, len(scores), count)]
 
 
 def _rows(

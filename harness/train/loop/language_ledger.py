@@ -70,21 +70,22 @@ class LedgerKeeper:
         opening, probed, metrics = self.ledger.opening, self._probed, Metrics()
         algorithm, model, self._probed = self._config.algorithm, work.learner, None
         before = walk.before_update(optimiser, learning(model), algorithm)
-        at = WalkingModel(model, before, self._config.policy.temperature, work.limit)
+        walking = WalkingModel(model, before, self._config.policy.temperature, work.limit)
         model.train(computes_again(model))  # the mode of the update
         with work.precision():
             if probed is not None:
                 tokens, by_token = probed
-                slope, entropies = at.slope(tokens), Entropies(by_token, at.delivered(tokens))
+                slope = walking.slope(tokens)
+                entropies = Entropies(by_token, walking.delivered(tokens))
                 draws = self._config.eval.ledger_draws
-                made = pace(at, tokens, entropies, slope, batch, settings, draws)
-                now = LanguageLedgerStart(step, tokens, entropies, made)
+                current_pace = pace(walking, tokens, entropies, slope, batch, settings, draws)
+                now = LanguageLedgerStart(step, tokens, entropies, current_pace)
                 if opening is not None:
-                    then = at.entropies(opening.tokens)
-                    metrics = self.ledger.metrics_at(now, then, algorithm.adam_beta1)
+                    old_entropies = walking.entropies(opening.tokens)
+                    metrics = self.ledger.metrics_at(now, old_entropies, algorithm.adam_beta1)
                 self._after = LanguageLedger(now)
             elif opening is not None:
-                slope, self._after = at.slope(opening.tokens), self.ledger
+                slope, self._after = walking.slope(opening.tokens), self.ledger
             else:
                 return metrics
         self._booking = UpdateMeasurement(before, slope)

@@ -75,37 +75,42 @@ def refine(
         none = refinement.NOT_REFINED
         return RefinedTokens(conversations, trajectories, None, None, dict(none))
     config = team.own.config
-    size, before = config.algorithm.group_size, compute_rewards(conversations, config.reward).total
+    size = config.algorithm.group_size
+    rewards_before = compute_rewards(conversations, config.reward).total
     groups = len(conversations) // size
-    cuts = refinement.cuts_of(conversations, before, [heard_as(c) for c in conversations], size)
+    cuts = refinement.cuts_of(
+        conversations, rewards_before, [heard_as(c) for c in conversations], size
+    )
     refined_from = np.full(len(conversations), MAX_TURNS + 1)
     if not cuts:
-        metrics = refinement.metrics(cuts, groups, 0, before, before)
+        metrics = refinement.metrics(cuts, groups, 0, rewards_before, rewards_before)
         return RefinedTokens(conversations, trajectories, refined_from, None, metrics)
     keys, starts = refinement.begin_again(conversations, cuts, size)
-    chosen = tuple(cut.conversation // size for cut in cuts)
-    so_far = tuple(
+    chosen_groups = tuple(cut.conversation // size for cut in cuts)
+    prefixes = tuple(
         _critiqued_prefix(critique, config, team.own.chat, conversations, trajectories, cut)
         for cut in cuts
     )
-    drawn = team.redraw(RefinementRequest(step, groups, chosen, tuple(keys), tuple(starts), so_far))
+    drawn = team.redraw(
+        RefinementRequest(step, groups, chosen_groups, tuple(keys), tuple(starts), prefixes)
+    )
     old = [trajectories[cut.conversation] for cut in cuts]
-    again, replaced = _measured(stack, team.own, cuts, drawn.trajectories, old)
+    resampled, replaced = _score_replaced(stack, team.own, cuts, drawn.trajectories, old)
     refined, learnt = list(conversations), list(trajectories)
-    for cut, new, trajectory in zip(cuts, drawn.conversations, again, strict=True):
+    for cut, new, trajectory in zip(cuts, drawn.conversations, resampled, strict=True):
         refined[cut.conversation] = refinement.join_at_cut(
             conversations[cut.conversation], cut, new
         )
         learnt[cut.conversation] = trajectory
         refined_from[cut.conversation] = cut.reply + 1
-    after = compute_rewards(refined, config.reward).total
-    replies = sum(len(one.exchanges) for one in drawn.conversations)
+    rewards_after = compute_rewards(refined, config.reward).total
+    replies = sum(len(conversation.exchanges) for conversation in drawn.conversations)
     return RefinedTokens(
         refined,
         learnt,
         refined_from,
         UnrefinedBatch(conversations, trajectories, replaced),
-        refinement.metrics(cuts, groups, replies, before, after),
+        refinement.metrics(cuts, groups, replies, rewards_before, rewards_after),
     )
 
 
@@ -123,9 +128,10 @@ def _critiqued_prefix(
     cut: CutPoint,
 ) -> CritiquedPrefix:
     """Return a conversation in tokens before the cut, with the critique to read there."""
-    one, start = conversations[cut.conversation], conversations[cut.conversation].until(cut.reply)
+    conversation = conversations[cut.conversation]
+    start = conversation.until(cut.reply)
     in_english = config.policy.kind != "tiny"
-    text = critiques.critique_text(critique, one, cut.reply, cut.played, in_english)
+    text = critiques.critique_text(critique, conversation, cut.reply, cut.played, in_english)
     return critiqued_speaker.critiqued_prefix(
         trajectories[cut.conversation],
         chat,
@@ -136,7 +142,7 @@ def _critiqued_prefix(
     )
 
 
-def _measured(
+def _score_replaced(
     stack: RemedyStack,
     work: RankWork,
     cuts: Sequence[CutPoint],
@@ -150,10 +156,10 @@ def _measured(
     """
     is_read = stack.needs_logp or work.engine.corrected
     scored = _scores(work.learner, [*old, *new] if is_read else old, work.config, work.limit)
-    replaced = {cut.conversation: one for cut, one in zip(cuts, scored, strict=False)}
+    replaced = {cut.conversation: scores for cut, scores in zip(cuts, scored, strict=False)}
     if is_read:
         pairs = zip(new, scored[len(old) :], cuts, strict=True)
-        new = [_as_read_untold(one, score, cut.reply) for one, score, cut in pairs]
+        new = [_without_critique(trajectory, row, cut.reply) for trajectory, row, cut in pairs]
     return new, replaced
 
 
@@ -166,7 +172,7 @@ def _scores(
     return own_scores(learner, ids, own, config.policy.temperature, limit)
 
 
-def _as_read_untold(
+def _without_critique(
     trajectory: TokenTrajectory, scored: TokenScores, reply: int
 ) -> TokenTrajectory:
     """Return the trajectory with the learner's values from reply number `reply`, from 0, on."""
@@ -175,5 +181,5 @@ def _as_read_untold(
     logp, entropy = (
         column.double().cpu()[kept:].tolist() for column in (scored.logp, scored.entropy_nats)
     )
-    noted = [*trajectory.entropy_nats[:kept], *entropy] if trajectory.entropy_nats else []
-    return replace(trajectory, logp=[*trajectory.logp[:kept], *logp], entropy_nats=noted)
+    entropies = [*trajectory.entropy_nats[:kept], *entropy] if trajectory.entropy_nats else []
+    return replace(trajectory, logp=[*trajectory.logp[:kept], *logp], entropy_nats=entropies)

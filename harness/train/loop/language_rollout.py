@@ -54,14 +54,14 @@ def roll_out(
         signal.token_advantages,
         shared_trunk_term(stack.algorithm, signal, trajectories),
     )
-    met = curriculum.metrics(carried.curriculum, filled.conversations)
+    curriculum_metrics = curriculum.metrics(carried.curriculum, filled.conversations)
     return LanguageStepState(
         step,
         refined.conversations,
         batch,
         rewards,
         loss_settings(stack, batch, config, step, models, planning, team.own.limit),
-        met | signal.metrics | refined.metrics,
+        curriculum_metrics | signal.metrics | refined.metrics,
         signal.critic_batch,
         refined.unrefined,
     )
@@ -71,15 +71,15 @@ def filled_batch(
     team: Team, carried: CarriedState, step: int
 ) -> tuple[FilledBatch, list[TokenTrajectory]]:
     """Draw the conversations of `step` without refinement; return them as text and as tokens."""
-    by_try: list[list[TokenTrajectory]] = []
+    by_attempt: list[list[TokenTrajectory]] = []
 
     def rollout_once(attempt: int, groups: Sequence[int]) -> list[Conversation]:
         drawn = team.draw(carried.curriculum, step, attempt, groups)
-        by_try.append(drawn.trajectories)
+        by_attempt.append(drawn.trajectories)
         return drawn.conversations
 
     filled = fill(rollout_once, carried.config, carried.stack.most_tries)
-    return filled, [by_try[attempt][number] for attempt, number in filled.source]
+    return filled, [by_attempt[attempt][number] for attempt, number in filled.source]
 
 
 def _learning_signal(

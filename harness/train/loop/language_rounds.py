@@ -81,17 +81,17 @@ class Rounds:
 
         `optimiser`: TRL's, of the learner's weights; `settings`: of any batch of the run.
         """
-        most_norm = settings.stack.config.max_grad_norm or math.inf
+        max_norm = settings.stack.config.max_grad_norm or math.inf
         learner = team.own.learner
-        batch, mean = loss_inputs(self.kept, settings)
+        batch, mean_settings = loss_inputs(self.kept, settings)
         with torch.no_grad():
             for parameter, start in zip(learning(learner), self._start, strict=True):
                 parameter.copy_(start)
         optimiser.state.clear()
         for _ in range(self._refit.passes):
             team.share_weights()
-            result = team.learn(batch, mean)
-            norm = torch.nn.utils.clip_grad_norm_(learning(learner), most_norm)
+            result = team.learn(batch, mean_settings)
+            norm = torch.nn.utils.clip_grad_norm_(learning(learner), max_norm)
             yield result, float(norm)
             optimiser.step()
             optimiser.zero_grad()
@@ -112,11 +112,11 @@ def loss_inputs(
     """Return all kept conversations as a batch whose own tokens weigh the same, and the settings
     of its mean loss. There must be at least one conversation.
     """
-    some = kept.conversations
-    counts = [int(c.own.sum()) for c in some]
+    conversations = kept.conversations
+    counts = [int(c.own.sum()) for c in conversations]
     batch = LossBatch(
-        [c.ids.tolist() for c in some],
-        [c.own.tolist() for c in some],
+        [c.ids.tolist() for c in conversations],
+        [c.own.tolist() for c in conversations],
         [[1.0] * count for count in counts],
         old_logp=None,
     )
@@ -128,11 +128,15 @@ def loss_inputs(
 
 def save(kept: KeptConversations[KeptTokens], folder: Path) -> None:
     """Write the file that `load` reads. Raises OSError."""
-    some = kept.conversations
+    conversations = kept.conversations
     arrays: dict[str, Any] = {
-        "tokens": np.array([len(c.ids) for c in some], dtype=np.int64),
-        "ids": np.concatenate([c.ids for c in some]) if some else np.zeros(0, dtype=np.int64),
-        "own": np.concatenate([c.own for c in some]) if some else np.zeros(0, dtype=bool),
+        "tokens": np.array([len(c.ids) for c in conversations], dtype=np.int64),
+        "ids": np.concatenate([c.ids for c in conversations])
+        if conversations
+        else np.zeros(0, dtype=np.int64),
+        "own": np.concatenate([c.own for c in conversations])
+        if conversations
+        else np.zeros(0, dtype=bool),
     }
     kept_conversations.write(folder, arrays)
 
@@ -158,4 +162,6 @@ def load(folder: Path | None) -> KeptConversations[KeptTokens]:
             f"{len(ids)} and {len(own)}"
         )
     parts = kept_conversations.slices(tokens.tolist())
-    return KeptConversations[KeptTokens]().with_new(KeptTokens(ids[at], own[at]) for at in parts)
+    return KeptConversations[KeptTokens]().with_new(
+        KeptTokens(ids[part], own[part]) for part in parts
+    )

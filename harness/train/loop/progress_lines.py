@@ -48,32 +48,32 @@ def line_printer(stream: TextIO, run: Path) -> Emit:
     Long evaluations print their progress. A stream that is closed or not read does not stop
     training.
     """
-    last, unsaid = -EVERY_S, ""
+    last, pending = -EVERY_S, ""
 
     def emit(event: Mapping[str, Any]) -> None:
-        nonlocal last, unsaid
+        nonlocal last, pending
         now, due = time.monotonic(), False
         if event["event"] == "step":
-            unsaid = f"step {event['step']}  {_measured(event['values'])}\n"
+            pending = f"step {event['step']}  {_format_measures(event['values'])}\n"
             due = now - last >= EVERY_S
         elif event["event"] == "evaluation":
             waited = event["seconds"] if event["held"] else EVERY_S
             due = min(now - last, waited) >= EVERY_S
             if due:
-                unsaid += f"step {event['step']}  {event['held']} of {event['of']} evaluated\n"
+                pending += f"step {event['step']}  {event['held']} of {event['of']} evaluated\n"
         elif event["event"] == "end" and event["status"] == "done":
-            unsaid += f"done; next: `harness fit-entropy-law {run}`\n"
+            pending += f"done; next: `harness fit-entropy-law {run}`\n"
             due = True
         if due:
-            safe_text.tell(stream, unsaid, safe_text.WAIT_S if event["event"] == "end" else 0.0)
-            last, unsaid = now, ""
+            safe_text.tell(stream, pending, safe_text.WAIT_S if event["event"] == "end" else 0.0)
+            last, pending = now, ""
 
     return emit
 
 
-def _measured(values: Mapping[str, float | None]) -> str:
-    shown = {"H": "entropy", "batch R": "reward", "held-out R": "eval/reward"}
-    numbers = {k: values.get(key) for k, key in shown.items()}
+def _format_measures(values: Mapping[str, float | None]) -> str:
+    columns = {"H": "entropy", "batch R": "reward", "held-out R": "eval/reward"}
+    numbers = {k: values.get(key) for k, key in columns.items()}
     return "  ".join(f"{k} {v:.3f}" for k, v in numbers.items() if v is not None)
 
 

@@ -74,22 +74,24 @@ class Rank:
 
     def start_engine(self) -> None:
         """Start the engine."""
-        config, models, note = self._config, self._models, self._note_entropies
-        asks = _go_on, _end
-        running = starts.running_engine(config, models, note, *asks, self._scratch, self._mates)
+        config, models, note_entropies = self._config, self._models, self._note_entropies
+        callbacks = _go_on, _end
+        running = starts.running_engine(
+            config, models, note_entropies, *callbacks, self._scratch, self._mates
+        )
         engine = self._running.enter_context(running)
         self._work = RankWork(
             config, models.learner, models.judge, models.chat, engine, TokenLimit()
         )
 
-    def link(self, where: Rendezvous, rank: int, size: int, in_group: int) -> None:
-        """Connect to the other ranks; `in_group`: number of ranks that share an engine."""
+    def link(self, rendezvous: Rendezvous, rank: int, size: int, group_size: int) -> None:
+        """Connect to the other ranks; `group_size`: number of ranks that share an engine."""
         device = self._models.learner.device.type
         address = local_address(self._asks)  # None on rank 0's node
-        where = where if address is None else replace(where, address=address)
-        self._links = Links(where, rank, size, device, LINKED_WITHIN_S)
-        roll_call.answer(where.store(roll_call.NAME, size), rank, self._rounds)
-        self._mates = mates_of(self._links, in_group)
+        rendezvous = rendezvous if address is None else replace(rendezvous, address=address)
+        self._links = Links(rendezvous, rank, size, device, LINKED_WITHIN_S)
+        roll_call.answer(rendezvous.store(roll_call.NAME, size), rank, self._rounds)
+        self._mates = mates_of(self._links, group_size)
 
     def _rounds(self) -> int:
         return 0 if self._mates is None else self._mates.rounds
@@ -102,9 +104,9 @@ class Rank:
         """Stop drawing conversations."""
         self._awake.close()
 
-    def share_weights(self, every: bool) -> None:
+    def share_weights(self, all_weights: bool) -> None:
         """Receive rank 0's weights."""
-        self._links.share_weights(self._work.learner, every)
+        self._links.share_weights(self._work.learner, all_weights)
 
     def shard(self) -> None:
         """Keep only this rank's shards of the weights; see trainer.shard."""
@@ -126,37 +128,37 @@ class Rank:
         with suppress(GroupStopped):  # rank 0 knows the reason
             self._work.listen()
 
-    def draw(self, asked: RolloutRequest) -> SampledConversations | None:
+    def draw(self, request: RolloutRequest) -> SampledConversations | None:
         """Return `RankWork.draw`'s result; None if another rank of the group ended the drawing."""
         with suppress(GroupStopped):
-            return self._work.draw(asked)
+            return self._work.draw(request)
         return None
 
-    def redraw(self, asked: RefinementRequest) -> SampledConversations | None:
+    def redraw(self, request: RefinementRequest) -> SampledConversations | None:
         """Return `RankWork.redraw`'s result; None as in `draw`."""
         with suppress(GroupStopped):
-            return self._work.redraw(asked)
+            return self._work.redraw(request)
         return None
 
-    def meet(self, *asked: Any) -> Any:
+    def meet(self, *arguments: Any) -> Any:
         """Return `RankWork.meet`'s result; None as in `draw`."""
         with suppress(GroupStopped):
-            return self._work.meet(*asked)
+            return self._work.meet(*arguments)
         return None
 
-    def learn(self, most: int | None, batch: LossBatch, settings: LossSettings) -> RankResult:
+    def learn(self, limit: int | None, batch: LossBatch, settings: LossSettings) -> RankResult:
         """Return `RankWork.learn`'s result on the CPU, to be sent through a socket.
 
-        `most`: limit of tokens at once, which rank 0 sets.
+        `limit`: that of tokens at once, which rank 0 sets.
         """
-        self._work.limit.most = most
+        self._work.limit.most = limit
         result = on_cpu(self._work.learn(batch, settings))
         return RankResult(result, self._work.limit.most)
 
-    def log_probabilities(self, most: int | None, *asked: Any) -> RankResult:
-        """Return `RankWork.log_probabilities`'s result on the CPU; `most`: see `learn`."""
-        self._work.limit.most = most
-        rows = [row.cpu() for row in self._work.log_probabilities(*asked)]
+    def log_probabilities(self, limit: int | None, *arguments: Any) -> RankResult:
+        """Return `RankWork.log_probabilities`'s result on the CPU; `limit`: see `learn`."""
+        self._work.limit.most = limit
+        rows = [row.cpu() for row in self._work.log_probabilities(*arguments)]
         return RankResult(rows, self._work.limit.most)
 
 
@@ -173,8 +175,8 @@ def main() -> None:
     process.die_with(parent)
     process.keep_private()
     rank = Rank(asks, Path(run) / ".scratch")
-    explained = partial(device_errors.explain, run)
-    serve(calls, rank, explained, rank.keeps_step)
+    explain = partial(device_errors.explain, run)
+    serve(calls, rank, explain, rank.keeps_step)
 
 
 def _go_on() -> None:

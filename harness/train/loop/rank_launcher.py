@@ -57,24 +57,24 @@ def start_ranks(session: Session, note_entropies: bool) -> Iterator[OtherRanks]:
     is: the last finished step is saved, unless weights are sharded.
     """
     config = session.config
-    cards = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if config.trainer.gpus else []
+    gpus = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if config.trainer.gpus else []
     with ExitStack() as stack:
         nodes = _nodes(session, stack)
         workers = list[Worker]()
-        for worker in _workers(session, nodes, cards):
+        for worker in _workers(session, nodes, gpus):
             stack.callback(worker.end)
-            _ask_for(worker, session)
+            _relay_requests(worker, session)
             worker.send(Call("begin", (config, note_entropies)))
             workers.append(worker)
-        if workers and cards:
-            os.environ["CUDA_VISIBLE_DEVICES"] = cards[0]
+        if workers and gpus:
+            os.environ["CUDA_VISIBLE_DEVICES"] = gpus[0]
         try:
             yield OtherRanks(workers, _rendezvous(nodes, stack) if workers else None)
         except RankLost:
             is_whole = config.trainer.shard == "none"
             if is_whole:  # else the lost rank's shard is missing
                 session.save_last()
-            if cards or not is_whole:
+            if gpus or not is_whole:
                 safe_text.exit_within(ENDS_WITHIN_S, StoppedError.exit_code)
             raise
 
@@ -91,11 +91,11 @@ def _nodes(session: Session, stack: ExitStack) -> Nodes | None:
     return nodes
 
 
-def _workers(session: Session, nodes: Nodes | None, cards: list[str]) -> Iterator[Worker]:
+def _workers(session: Session, nodes: Nodes | None, gpus: list[str]) -> Iterator[Worker]:
     """Start the ranks other than rank 0, node by node."""
     run, trainer = session.run.path, session.config.trainer
     for rank in range(1, trainer.of_a_node):
-        yield started_here(run, rank, trainer.world, cards[rank] if cards else "")
+        yield started_here(run, rank, trainer.world, gpus[rank] if gpus else "")
     if nodes is not None:
         for node in range(1, trainer.nodes):
             first = node * trainer.of_a_node
@@ -106,12 +106,12 @@ def _rendezvous(nodes: Nodes | None, stack: ExitStack) -> Rendezvous:
     """Return the ranks' meeting point: on one node a folder, which is removed with the stack."""
     if nodes is None:
         return Rendezvous(folder=stack.enter_context(tempfile.TemporaryDirectory()))
-    store, where = store_of_nodes(nodes.host, nodes.own)
+    store, rendezvous = store_of_nodes(nodes.host, nodes.own)
     stack.callback(lambda: store)  # keeps the store alive
-    return where
+    return rendezvous
 
 
-def _ask_for(worker: Worker, session: Session) -> None:
+def _relay_requests(worker: Worker, session: Session) -> None:
     """Relay a rank's requests to served users, and report outages while rank 0 waits for it."""
     if session.config.simulator.kind != "served":
         return
@@ -134,12 +134,12 @@ class RankConnections:
     """The ranks that share vLLM's tensor-parallel weights with rank 0; None if it has all."""
 
     @contextmanager
-    def with_engine(self, running: AbstractContextManager[Engine]) -> Iterator[Engine]:
+    def with_engine(self, engine_context: AbstractContextManager[Engine]) -> Iterator[Engine]:
         """A context with rank 0's engine, in which the other ranks have started theirs."""
         self.calls.ask_others("start_engine")
         with ExitStack() as stack:
             with self.calls.drawing():
-                engine = stack.enter_context(running)
+                engine = stack.enter_context(engine_context)
             self.calls.take()
             yield engine
 
@@ -160,23 +160,23 @@ def link_ranks(session: Session, device: str, others: OtherRanks) -> RankConnect
         return RankConnections(Calls(()), None, None)
     for worker in workers:
         worker.receive()
-    size, in_group = len(workers) + 1, trainer.engine_tensor_parallel
+    size, group_size = len(workers) + 1, trainer.engine_tensor_parallel
     for worker in workers:
-        worker.send(Call("link", (others.where, worker.rank, size, in_group)))
+        worker.send(Call("link", (others.where, worker.rank, size, group_size)))
     try:
         links = Links(others.where, 0, size, device, LINKED_WITHIN_S, others.check_alive)
-        mates = mates_of(links, in_group)
+        mates = mates_of(links, group_size)
     except RuntimeError as error:
-        gone = first_gone(workers)
-        if gone is None:
+        lost_rank = first_gone(workers)
+        if lost_rank is None:
             raise
-        raise gone.lost_error() from error
+        raise lost_rank.lost_error() from error
     for worker in workers:
         worker.receive()
     in_step = trainer.shard != "none" or mates is not None
-    ended = session.stop_handlers.on_error if in_step else None
+    on_error = session.stop_handlers.on_error if in_step else None
     store = others.where.store(roll_call.NAME, size)
-    called = RollCall(store, size, in_group, lambda: 0 if mates is None else mates.rounds)
-    calls = Calls(workers, ended, LINKED_WITHIN_S, called)
+    roll = RollCall(store, size, group_size, lambda: 0 if mates is None else mates.rounds)
+    calls = Calls(workers, on_error, LINKED_WITHIN_S, roll)
     session.stop_handlers.waits_for = lambda: calls.waits_for
     return RankConnections(calls, links, mates)

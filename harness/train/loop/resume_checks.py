@@ -29,7 +29,7 @@ def report(
     cleared: int,
     passed_over: Sequence[str],
     moved_aside: str | None,
-    unlike: str | None,
+    version_change: str | None,
     checkpoint: Checkpoint | None,
     later_keys: Sequence[str],
 ) -> None:
@@ -37,7 +37,8 @@ def report(
 
     `note`: logs an event; `cleared`: number of folders left over from interrupted saves;
     `passed_over`: why checkpoints were not used; `moved_aside`: why rows are computed again;
-    `unlike`: versions that have changed; `later_keys`: config keys that are newer than the run.
+    `version_change`: a warning if versions have changed; `later_keys`: config keys that are newer
+    than the run.
     """
     start = checkpoint.step if checkpoint else 0
     if cleared:
@@ -47,15 +48,17 @@ def report(
         safe_text.say(f"{problem}; continuing from step {start}")
     if moved_aside:
         note("row_damaged", problem=moved_aside)
-        aside = "it and later rows were moved to metrics.superseded.jsonl and are computed again"
-        safe_text.say(f"{moved_aside}; {aside}")
+        consequence = (
+            "it and later rows were moved to metrics.superseded.jsonl and are computed again"
+        )
+        safe_text.say(f"{moved_aside}; {consequence}")
     if checkpoint is not None and checkpoint.identity is None:
         note("checkpoint_without_identity", step=start)
         rule = "has no run identity (saved by an older version), so it cannot be checked"
         safe_text.say(f"{checkpoint.path}: {rule}")
-    if unlike:
-        note("versions_changed", problem=unlike)
-        safe_text.say(unlike)
+    if version_change:
+        note("versions_changed", problem=version_change)
+        safe_text.say(version_change)
     if later_keys:
         note("defaults_taken", keys=list(later_keys))
         safe_text.say(
@@ -108,16 +111,17 @@ def report_columns(note: Callable[..., None], columns: Sequence[str]) -> None:
     if later:
         note("columns_kept", without=later)
         safe_text.say(
-            f"metrics.jsonl is older than these metrics, and goes on without: {_few(later)}"
+            f"metrics.jsonl is older than these metrics, and goes on without: {_first_names(later)}"
         )
     if former:
         note("columns_empty", columns=former)
         safe_text.say(
-            f"this version does not measure these metrics, null from here on: {_few(former)}"
+            "this version does not measure these metrics, null from here on: "
+            f"{_first_names(former)}"
         )
 
 
-def _few(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     return f"{', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}"
 
 
@@ -149,22 +153,22 @@ class Provenance:
 
     def notice(self, last_step: int) -> str | None:
         """Return a warning if versions have changed since row `last_step`; None otherwise."""
-        unlike = self.unlike_writer_of(last_step)
-        if not unlike:
+        changed = self.unlike_writer_of(last_step)
+        if not changed:
             return None
-        maker = f"row {last_step} was written with" if last_step else "it was planned with"
+        subject = f"row {last_step} was written with" if last_step else "it was planned with"
         return (
-            f"{self.run.path}: {maker} other versions ({', '.join(unlike)}), which may compute "
+            f"{self.run.path}: {subject} other versions ({', '.join(changed)}), which may compute "
             "different rows; rows that are computed again are compared"
         )
 
     def explain(self, step: int, error: DivergedError, start: int) -> DivergedError:
         """Return `error` with the versions that have changed since row `step`, if any."""
-        unlike = self.unlike_writer_of(step)
-        if not unlike:
+        changed = self.unlike_writer_of(step)
+        if not changed:
             return error
         return DivergedError(
-            f"{error}; it was written with other versions ({', '.join(unlike)}): resume with "
+            f"{error}; it was written with other versions ({', '.join(changed)}): resume with "
             f"those, or move the rows after row {start} out of {self.run.metrics.name} to continue "
             "with the present ones"
         )
@@ -177,11 +181,11 @@ class Provenance:
         recorded: list[tuple[Path, str | None]] = [(self.run.status, self.own.start_model)]
         if checkpoint is not None and checkpoint.identity is not None:
             recorded.append((checkpoint.path / manifest.NAME, checkpoint.identity.start_model))
-        for where, had in recorded:
-            if had is not None and had != loaded:
-                got, wanted = provenance.shorten(loaded), provenance.shorten(had)
+        for path, recorded_sum in recorded:
+            if recorded_sum is not None and recorded_sum != loaded:
+                got, wanted = provenance.shorten(loaded), provenance.shorten(recorded_sum)
                 raise DataError(
-                    f"{where}: a run must continue with its start model, {wanted}, since the "
+                    f"{path}: a run must continue with its start model, {wanted}, since the "
                     f"frozen copy of it judges replies; got {got}; restore its files and "
                     "libraries, or start another run with `harness train --dir`"
                 )

@@ -56,16 +56,16 @@ class Saver:
         self,
         root: Path,
         trainer: TrainerConfig,
-        own: Callable[[], RunIdentity],
+        identity: Callable[[], RunIdentity],
         sums: Callable[[int], RowSums | None],
-        saved: Callable[[int, float], None],
+        on_saved: Callable[[int, float], None],
     ) -> None:
-        """`own`: returns the identity of the run; `sums`: returns the fingerprint of the rows up to
-        a step; `saved`: called in the training thread once a checkpoint is on disk, with its step
+        """`identity`: returns that of the run; `sums`: returns the fingerprint of the rows up to a
+        step; `on_saved`: called in the training thread once a checkpoint is on disk, with its step
         and the seconds it took.
         """
         self._root, self._trainer = root, trainer
-        self._own, self._sums, self._saved = own, sums, saved
+        self._own, self._sums, self._saved = identity, sums, on_saved
         self._unsaved: UnsavedStep | None = None
         self._writing: _Writing | None = None
 
@@ -76,14 +76,14 @@ class Saver:
         """
         self.collect()
         self._unsaved = end
-        every = (self._trainer.checkpoint_every, self._trainer.keep_every)
+        intervals = (self._trainer.checkpoint_every, self._trainer.keep_every)
         if ends_run:
             self.save()
-        elif any(n and end.step % n == 0 for n in every):
+        elif any(n and end.step % n == 0 for n in intervals):
             if end.copy is None:
                 self.save()
             else:
-                self._later(end)
+                self._save_in_thread(end)
 
     def save(self) -> None:
         """Save the last step's state; it is on disk when this returns."""
@@ -115,17 +115,17 @@ class Saver:
             raise writing.error
         self._saved(writing.step, writing.seconds)
 
-    def _later(self, end: UnsavedStep) -> None:
+    def _save_in_thread(self, end: UnsavedStep) -> None:
         """Copy the state and write the copy in a thread."""
         self.wait()
-        kept, own, sums = end.copied(), self._own(), self._sums(end.step)
+        copied, own, sums = end.copied(), self._own(), self._sums(end.step)
         self._unsaved = None
-        writing = self._writing = _Writing(kept.step)
+        writing = self._writing = _Writing(copied.step)
 
         def write() -> None:
             began = time.monotonic()
             try:
-                self._publish(kept, own, sums)
+                self._publish(copied, own, sums)
             except BaseException as error:  # raised again by `wait`, with this thread's traceback
                 writing.error = error
             writing.seconds = time.monotonic() - began

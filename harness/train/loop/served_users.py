@@ -36,9 +36,9 @@ class ServedUsers:
         """`deadline`: the step's; suspended during outages. Raises DataError for a bad journal."""
         self._rows, self._config, self._deadline = rows, config, deadline
         self._where, self._url = rows.log.run.path, config.simulator.base_url
-        self._line = client_for(config.simulator)
-        self._line.keep_in(rows.log.run.simulator)
-        self._line.wait_out_outages(probe_request(), self._on_outage)
+        self._client = client_for(config.simulator)
+        self._client.keep_in(rows.log.run.simulator)
+        self._client.wait_out_outages(probe_request(), self._on_outage)
         self._lost: deque[int] = deque(maxlen=WINDOW_STEPS)
         steps = min(WINDOW_STEPS, config.trainer.steps)
         self._expected = steps * config.trainer.conversations
@@ -46,18 +46,18 @@ class ServedUsers:
     def reach(self) -> None:
         """Raise EndpointError if the run has steps left and the endpoint gives no valid answer."""
         if self._rows.last_step < self._config.trainer.steps:
-            check_endpoint(self._line)
+            check_endpoint(self._client)
 
     def at_step(self, step: int) -> None:
         """Begin step `step`. If its row is on disk, the faults in its journal are kept."""
-        self._line.at_step(step, binding=step <= self._rows.last_step)
+        self._client.at_step(step, binding=step <= self._rows.last_step)
 
     def count(self, step: int, values: Mapping[str, float | None], new: bool) -> None:
         """Log a step's calls, retries, latencies and tokens, and count the conversations it lost.
 
         `new`: False for a row computed again after a resume, whose losses are not counted.
         """
-        self._rows.log.note("simulator", step=step, **self._line.take_usage().to_json())
+        self._rows.log.note("simulator", step=step, **self._client.take_usage().to_json())
         self._lost.append(new * int(sum(values.get(name) or 0 for name in LOST)))
 
     def judge_evaluation(self, step: int, values: Mapping[str, float | None]) -> None:
@@ -67,12 +67,13 @@ class ServedUsers:
         """
         shares = evaluate.lost_shares(values, self._config)
         if step > self._rows.last_step and max(shares.values()) > MOST_LOST:
-            held = evaluate.held_at_a_level(self._config)
-            lost = {name: round(share * held) for name, share in shares.items()}
+            level_total = evaluate.held_at_a_level(self._config)
+            lost = {name: round(share * level_total) for name, share in shares.items()}
             counts = ", ".join(f"{count} at {name}" for name, count in lost.items() if count)
             raise EndpointError(
-                f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {held} held-out "
-                f"conversations of a level may be lost in an evaluation on {self._url}, {counts} "
+                f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {level_total} "
+                f"held-out conversations of a level may be lost in an evaluation on {self._url}, "
+                f"{counts} "
                 "were; its row is not written, and asks them again. Once it answers, continue with "
                 f"`harness resume {self._where}`"
             )
@@ -102,12 +103,12 @@ class ServedUsers:
             safe_text.say(f"{self._where}: {reason}")
             return
         log.write_status(reason=None)
-        facts = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
-        log.note("outage", step=self._rows.last_step + 1, **facts)
+        details = {"fault": outage.fault, "seconds": outage.seconds, "answered": outage.answered}
+        log.note("outage", step=self._rows.last_step + 1, **details)
         if outage.answered:
             spent = f"after {outage.seconds:.0f} s"
             safe_text.say(f"{self._where}: {self._url} answers again, {spent}")
         self._deadline.restart_step()
 
     def close(self) -> None:
-        self._line.close()
+        self._client.close()

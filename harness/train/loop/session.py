@@ -49,8 +49,8 @@ class Session:
         self._rule = StopRule(config, run_status.read(run.status).stopped_by_rule is not None)
         self.stop_handlers = StopHandlers(self._rows, config.trainer)
         self._deadline = Deadline(config.trainer.step_limit_s, self.stop_handlers.on_deadline)
-        own = (lambda: self._rows.provenance.own), self._rows.sums
-        self._saver = Saver(run.checkpoints, config.trainer, *own, self._on_saved)
+        fingerprints = (lambda: self._rows.provenance.own), self._rows.sums
+        self._saver = Saver(run.checkpoints, config.trainer, *fingerprints, self._on_saved)
         self._watch = EvaluationWatch(emit, config.policy.kind != "tabular", self.poll)
         self.timed = self._watch.timed
         """A context for a part of an evaluation that the step's event times separately."""
@@ -102,9 +102,9 @@ class Session:
             self._served.at_step(self.start + 1)
         event = "resume" if status.attempts > 1 else "start"
         code = asdict(self._rows.provenance.own.made_by)
-        begins = {"step": self.start, "rows": self.last_step}
+        position = {"step": self.start, "rows": self.last_step}
         where = {"gpus": self._gpus, "ranks": self.config.trainer.world}
-        self.note(event, **begins, **where, anchors=evaluate.anchors(self.config), **code)
+        self.note(event, **position, **where, anchors=evaluate.anchors(self.config), **code)
         self._log.emit({"event": event, "step": self.start})
         self._deadline.restart()
 
@@ -167,8 +167,8 @@ class Session:
             self.note("lock_renewed", step=step)
         new = self._rows.append(step, values)
         self._rule.take(step, values)
-        every = self.config.trainer.conversations_every
-        due = step in (1, self.config.trainer.steps) or step % every == 0
+        interval = self.config.trainer.conversations_every
+        due = step in (1, self.config.trainer.steps) or step % interval == 0
         if turns is not None and due:
             conversations.write(self.run.conversations, step, turns())
         spent = self._watch.move_times_from("eval", phases_s)
@@ -196,13 +196,15 @@ class Session:
         ends the run, both with the checkpoint of `step` on disk; EndpointError if too many
         conversations with served users were lost.
         """
-        trainer, asked = self.config.trainer, self.stop_handlers.asked_by is not None
-        early = self._rule.reason(step)
-        stopping = (asked or unheard is not None or early is not None) and step < trainer.steps
+        trainer, stop_requested = self.config.trainer, self.stop_handlers.asked_by is not None
+        early_reason = self._rule.reason(step)
+        stopping = (
+            stop_requested or unheard is not None or early_reason is not None
+        ) and step < trainer.steps
         self._saver.take(UnsavedStep(step, fill, copy), stopping or step == trainer.steps)
-        if early is not None:
+        if early_reason is not None:
             self._log.write_status(stopped_by_rule=self._rule.record(step))
-            raise self._rule.end_error(str(self.run.path), step, early)
+            raise self._rule.end_error(str(self.run.path), step, early_reason)
         if stopping and unheard is not None:
             raise StoppedError(f"{self.run.path}: step {step}: {unheard}")
         if stopping:

@@ -88,8 +88,8 @@ def _tiny(config: RunConfig, device: str) -> StartModels:
     model, judge = tiny.load_model(folder, device), None
     if registry.reads_start_model(config):
         judge = tiny.load_model(folder, device).requires_grad_(False)
-    loaded = start_model.sum_of(folder)
-    return StartModels(folder.name, tokenizer, chat_of(tokenizer), model, judge, loaded)
+    digest = start_model.sum_of(folder)
+    return StartModels(folder.name, tokenizer, chat_of(tokenizer), model, judge, digest)
 
 
 def _hugging_face(config: RunConfig, device: str, learns: bool) -> StartModels:
@@ -104,34 +104,34 @@ def _hugging_face(config: RunConfig, device: str, learns: bool) -> StartModels:
     model = huggingface.load_model(policy, folder, device)
     huggingface.check_vocabulary(policy, tokenizer, model)
     turns, prompt_tokens = conversation_memory.most_turns(config), len(chat.opening(""))
-    most = conversation_memory.most_tokens(config, turns, prompt_tokens)
-    forward_check.check(policy, model, chat, most + conversation_memory.told_tokens(config))
+    longest = conversation_memory.most_tokens(config, turns, prompt_tokens)
+    forward_check.check(policy, model, chat, longest + conversation_memory.told_tokens(config))
     if policy.lora_rank:
         model = huggingface.with_adapters(policy, model)
     judge = None
     if registry.reads_start_model(config):
-        judge = model if policy.lora_rank else _frozen(policy, folder, device)
+        judge = model if policy.lora_rank else _frozen_copy(policy, folder, device)
     if policy.gradient_checkpointing:
         huggingface.quiet()
         model.gradient_checkpointing_enable({"use_reentrant": False})
-    loaded = manifest.digest(folder, model_files.model_file_names(folder)) if folder else None
-    return StartModels(_name(policy), tokenizer, chat, model, judge, loaded)
+    digest = manifest.digest(folder, model_files.model_file_names(folder)) if folder else None
+    return StartModels(_name(policy), tokenizer, chat, model, judge, digest)
 
 
 def _check_memory(config: RunConfig, folder: Path | None, prompt_tokens: int, learns: bool) -> None:
     """Print the memory estimate; warn or raise DeviceError if too little memory is free."""
     free_bytes, total_bytes = torch.cuda.mem_get_info()
     part_bytes = total_bytes // config.trainer.runs_per_gpu
-    needed: Sequence[estimate.Phase] = [estimate.of_reading(config, folder, prompt_tokens)]
+    phases: Sequence[estimate.Phase] = [estimate.of_reading(config, folder, prompt_tokens)]
     if learns:
-        needed = estimate.phases(config, folder, part_bytes, prompt_tokens)
-    print(estimate.summary(needed), file=sys.stderr)
-    warning = estimate.check(needed, min(free_bytes, part_bytes))
+        phases = estimate.phases(config, folder, part_bytes, prompt_tokens)
+    print(estimate.summary(phases), file=sys.stderr)
+    warning = estimate.check(phases, min(free_bytes, part_bytes))
     if warning is not None:
         safe_text.say(warning)
 
 
-def _frozen(policy: PolicyConfig, folder: Path | None, device: str) -> Any:
+def _frozen_copy(policy: PolicyConfig, folder: Path | None, device: str) -> Any:
     """Return a frozen copy of the start model."""
     return huggingface.load_model(policy, folder, device).requires_grad_(False)
 
@@ -151,21 +151,21 @@ def running_engine(
     start: StartModels,
     note_entropies: bool,
     poll: Callable[[], None],
-    end_hung: Callable[[str], None],
+    on_hang: Callable[[str], None],
     scratch: Path,
     mates: GroupPeers | None = None,
 ) -> Iterator[Engine]:
     """Start a run's engine and close it at the end. vLLM has drawn a test turn by then.
 
     `note_entropies`: record the entropy at each token, which vLLM cannot do. `poll`: called between
-    tokens or turns; may raise to stop. `end_hung`: ends the process for the given reason. `scratch`
+    tokens or turns; may raise to stop. `on_hang`: ends the process for the given reason. `scratch`
     and `mates`: see `engine_of`. Raises ConfigError if vLLM refuses this model and StoppedError if
     a server is out of reach.
     """
     if engine_choice.engine_of(config) == engine_choice.TRANSFORMERS:
         yield TransformersEngine(start.learner, note_entropies, poll)
         return
-    engine = engine_of(config, start, end_hung, scratch, mates)
+    engine = engine_of(config, start, on_hang, scratch, mates)
     try:
         with engine.awake():
             _probe(engine, start.chat.end, config.policy.temperature)
@@ -177,13 +177,13 @@ def running_engine(
 def engine_of(
     config: RunConfig,
     start: StartModels,
-    end_hung: Callable[[str], None],
+    on_hang: Callable[[str], None],
     scratch: Path,
     mates: GroupPeers | None = None,
 ) -> Engine:
     """Return the engine that the config asks for. Only this function imports vLLM.
 
-    `end_hung`: called from a thread, with the reason, if vLLM takes too long. `scratch`: a folder
+    `on_hang`: called from a thread, with the reason, if vLLM takes too long. `scratch`: a folder
     of this run alone, for adapters that a server reads. `mates`: the ranks that share vLLM's
     tensor-parallel weights; None if this rank has all weights.
     """
@@ -192,14 +192,14 @@ def engine_of(
     if engine_choice.engine_of(config) == engine_choice.COLOCATED:
         from harness.train.engines.vllm_engine import ColocatedEngine
 
-        return ColocatedEngine(start.learner, config, end_hung, mates)
+        return ColocatedEngine(start.learner, config, on_hang, mates)
     if engine_choice.engine_of(config) == engine_choice.ADAPTERS:
         from harness.train.engines.vllm_adapters import AdapterEngine
 
-        return AdapterEngine(start.learner, config, start.chat, scratch / "adapters", end_hung)
+        return AdapterEngine(start.learner, config, start.chat, scratch / "adapters", on_hang)
     from harness.train.engines.vllm_server import ServedEngine
 
-    return ServedEngine(start.learner, config, end_hung)
+    return ServedEngine(start.learner, config, on_hang)
 
 
 def _probe(engine: Engine, end: int, temperature: float) -> None:

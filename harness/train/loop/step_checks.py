@@ -54,7 +54,7 @@ class SignalWatch:
         self._most_silent = max(SILENT_STEPS, math.ceil(SILENT_GROUPS / groups))
         self._silent_steps = _silent_steps(session, self._most_silent)
         flagged = session.start > 0 and _share(session.row(session.start), None) > MOST_FLAGGED
-        self._told = flagged or self._silent_steps >= self._most_silent
+        self._reported = flagged or self._silent_steps >= self._most_silent
 
     def check(
         self, step: int, row: Mapping[str, float | None], advantages: FloatArray
@@ -75,10 +75,10 @@ class SignalWatch:
                 cause = f"rewards differ too little for algorithm.kind={kind}"
             why = f"no advantage in {self._most_silent} steps: {cause}, so nothing is learnt"
         elif not self._silent_steps:
-            self._told = False
-        if why is None or self._told:
+            self._reported = False
+        if why is None or self._reported:
             return None
-        self._told = True
+        self._reported = True
         self._session.note("unheard", step=step, why=why)
         config = self._session.config
         learns = config.policy.init != "random" and not config.algorithm.null_control
@@ -92,10 +92,10 @@ class SignalWatch:
         )
 
 
-def _silent_steps(session: Session, most: int) -> int:
-    """Return how many rows in a row, `most` at most, had no advantage up to the checkpoint."""
-    last = range(session.start, max(0, session.start - most), -1)
-    silent = (session.row(step)["cov/mean"] == 0 for step in last)  # 0 if all advantages are 0
+def _silent_steps(session: Session, limit: int) -> int:
+    """Return how many rows in a row, `limit` at most, had no advantage up to the checkpoint."""
+    steps = range(session.start, max(0, session.start - limit), -1)
+    silent = (session.row(step)["cov/mean"] == 0 for step in steps)  # 0 if all advantages are 0
     return sum(1 for _ in itertools.takewhile(bool, silent))
 
 
@@ -163,13 +163,13 @@ class GapWatch:
             within = gap_nats <= limit  # False for nan
             self._steps[limit] = 0 if within else self._steps[limit] + 1
         self._warn(step, gap_nats)
-        for limit, most in LIMITS.items():
-            if self._steps[limit] >= most and step < self._session.config.trainer.steps:
+        for limit, count in LIMITS.items():
+            if self._steps[limit] >= count and step < self._session.config.trainer.steps:
                 raise StoppedError(
                     f"{self._session.run.path}: step {step}: engine gap: the log-probabilities of "
                     f"{engine_choice.engine_of(self._session.config)} and of the trainer must "
                     f"agree within {limit:g} nats a token, differed by {gap_nats:.3f} and by more "
-                    f"than {limit:g} for {most} steps; a run with trainer.engine=transformers has "
+                    f"than {limit:g} for {count} steps; a run with trainer.engine=transformers has "
                     f"no such gap, `harness resume` continues this one"
                 )
 

@@ -53,10 +53,10 @@ class StopRule:
 
     def _curve(self, step: int) -> RewardCurve:
         """Return the curve of the rows up to `step`, without later rows from before a resume."""
-        at = sorted(s for s in self._rewards if s <= step)
-        pairs = np.array([self._rewards[s] for s in at]).reshape(-1, 2)
+        evaluated = sorted(s for s in self._rewards if s <= step)
+        pairs = np.array([self._rewards[s] for s in evaluated]).reshape(-1, 2)
         entropy = [self._entropy[s] for s in sorted(self._entropy) if s <= step]
-        steps = np.array(at, dtype=np.float64)
+        steps = np.array(evaluated, dtype=np.float64)
         return RewardCurve(steps, pairs[:, 0], pairs[:, 1], np.array(entropy))
 
     def end_error(self, where: str, step: int, reason: str) -> EarlyEnd:

@@ -33,9 +33,9 @@ def train(session: Session) -> None:
     config = session.config
     run = TabularRun(session)
     session.begin(card.of_tabular(config))
-    keeping = kept_replies.reading_cache() if config.simulator.kind == "scripted" else nullcontext()
-    with keeping, ExitStack() as steps:
-        steps.callback(session.end_deadline)  # leaving `keeping` may wait for other processes
+    cache = kept_replies.reading_cache() if config.simulator.kind == "scripted" else nullcontext()
+    with cache, ExitStack() as steps:
+        steps.callback(session.end_deadline)  # leaving `cache` may wait for other processes
         for step in range(session.start + 1, config.trainer.steps + 1):
             unheard = run.step(step)
             session.finish_step(step, run.state.save, unheard)
@@ -60,30 +60,30 @@ class TabularRun:
         session, config, state = self._session, self._config, self.state
         stack, start = state.carried.stack, self._start
         began = time.monotonic()
-        drawn = roll_out(state.policy, start, state.carried, step, session.poll)
+        rollout = roll_out(state.policy, start, state.carried, step, session.poll)
         rollout_end = time.monotonic()
-        measured = self._evaluated(step)
+        evaluation = self._evaluate(step)
         eval_end = time.monotonic()
-        batch = drawn.batch()
+        batch = rollout.batch()
         kept, result = tabular_rounds.learn(
             state.kept, start, state.policy, batch, stack, config, step
         )
         update_end = time.monotonic()
         ledger, entries = tabular_ledger.update_ledger(
-            state.ledger, bool(measured), state.is_booked, result, batch.acts, config
+            state.ledger, bool(evaluation), state.is_booked, result, batch.acts, config
         )
         values = {
-            **drawn.metrics(start),
-            **measured,
+            **rollout.metrics(start),
+            **evaluation,
             **entries,
             **update_metrics(result),
             **(kept.metrics() if kept else NO_ROUNDS),
-            **drawn.remedy_metrics(batch.selection, result.acted),
+            **rollout.remedy_metrics(batch.selection, result.acted),
         }
         session.record(
             step,
             values,
-            drawn.turn_records,
+            rollout.turn_records,
             rollout=rollout_end - began,
             eval=eval_end - rollout_end,
             update=update_end - eval_end,
@@ -91,24 +91,24 @@ class TabularRun:
         )
         self._check_finite(result.policy, result.gradient_norm, step)
         self._remedy_watch.check(step, values["remedy/acted"])
-        carried = drawn.carried_on(batch.selection, f"{session.run.path}: step {step}")
+        carried = rollout.carried_on(batch.selection, f"{session.run.path}: step {step}")
         inner = stack.algorithm.inner_step(step, config)
         slow, policy = tabular_state.outer_step(state.slow, result.policy, inner)
         self.state = TrainState(policy, carried, ledger, slow, kept)
-        return self._signal_watch.check(step, values, drawn.signal.advantages)
+        return self._signal_watch.check(step, values, rollout.signal.advantages)
 
-    def _evaluated(self, step: int) -> Metrics:
+    def _evaluate(self, step: int) -> Metrics:
         """Return the metrics of the evaluation before step `step`; empty if none is due.
 
         Raises EndpointError if the evaluation lost too many served users.
         """
         session, policy = self._session, self.state.evaluated
-        measured = evaluated(session, policy, step)
-        if measured:
-            who = policy, self._start, self.state.carried.stack, self.state.carried.critic
-            measured |= adaptation(*who, self._config, step, session.poll)
-        session.judge_evaluation(step, measured)
-        return measured
+        evaluation = evaluated(session, policy, step)
+        if evaluation:
+            inputs = policy, self._start, self.state.carried.stack, self.state.carried.critic
+            evaluation |= adaptation(*inputs, self._config, step, session.poll)
+        session.judge_evaluation(step, evaluation)
+        return evaluation
 
     def _check_finite(self, policy: TabularPolicy, gradient_norm: float, step: int) -> None:
         """Raise DivergedError if the updated logits are not finite."""

@@ -114,19 +114,21 @@ def mismatched_ratios(
 ) -> FloatArray:
     """Return `StepTokens.mismatched_ratio`; the start policy has a table of zeros."""
     start = replace(policy, table=np.zeros_like(policy.table))
-    now, then = (p.log_probabilities(acts.seen, temperature) for p in (policy, start))
+    current, initial = (p.log_probabilities(acts.seen, temperature) for p in (policy, start))
     count = int(acts.conversation.max()) + 1
-    place = np.full((count, MAX_TURNS), -1)
-    place[acts.conversation, acts.reply] = np.arange(len(acts.act))
-    other = place[partners(count, group_size)]
-    ratio = np.where((place >= 0) & (other >= 0), (now - then)[place, acts.act[other]], 0.0)
+    index = np.full((count, MAX_TURNS), -1)
+    index[acts.conversation, acts.reply] = np.arange(len(acts.act))
+    other = index[partners(count, group_size)]
+    ratio = np.where((index >= 0) & (other >= 0), (current - initial)[index, acts.act[other]], 0.0)
     ratios: FloatArray = ratio.sum(axis=1)
     return ratios
 
 
-def mean_discriminants(policy: TabularPolicy, seen: Observations, temperature: float) -> FloatArray:
+def mean_discriminants(
+    policy: TabularPolicy, observations: Observations, temperature: float
+) -> FloatArray:
     """Return the sum of p^2 (log p + H) over the strategies per observation, shape (n,)."""
-    log_p = policy.log_probabilities(seen, temperature)
-    p, entropy = np.exp(log_p), policy.entropy_nats(seen, temperature)
+    log_p = policy.log_probabilities(observations, temperature)
+    p, entropy = np.exp(log_p), policy.entropy_nats(observations, temperature)
     mean: FloatArray = (p**2 * (log_p + entropy[:, None])).sum(axis=1)
     return mean

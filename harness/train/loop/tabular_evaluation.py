@@ -39,8 +39,12 @@ def speakers(
     policy: TabularPolicy, temperature: float, before_turn: Callable[[], None] = lambda: None
 ) -> Speakers:
     """Return a function that makes the speaker of given held-out conversations."""
-    return lambda held: TabularSpeaker(
-        policy, temperature, TableDraws(held), before_turn, slot=slots_of(held, policy.slots)
+    return lambda meetings: TabularSpeaker(
+        policy,
+        temperature,
+        TableDraws(meetings),
+        before_turn,
+        slot=slots_of(meetings, policy.slots),
     )
 
 
@@ -53,16 +57,16 @@ def probe_entropy_nats(
     """
     if not count:
         return None
-    seen = probe(policy.observation, count, policy.slots)
-    return float(policy.entropy_nats(seen, temperature).mean())
+    observations = probe(policy.observation, count, policy.slots)
+    return float(policy.entropy_nats(observations, temperature).mean())
 
 
 @lru_cache(maxsize=4)
 def probe(observation: str, count: int = evaluate.PREFIXES, slots: int = 1) -> Observations:
     """Return the observations at the first `count` frozen prefixes; slots are assigned in turn."""
-    seen = [
+    observations = [
         observe(observation, recall(p.heard, p.strategies, RECEPTION))
         for p in evaluate.prefixes(count)
     ]
-    alike = Observations(np.concatenate([s.features for s in seen]))
-    return with_slots(alike, np.arange(count) % slots, slots)
+    stacked = Observations(np.concatenate([s.features for s in observations]))
+    return with_slots(stacked, np.arange(count) % slots, slots)

@@ -28,18 +28,22 @@ def update_ledger(
     if not (is_booked and is_kept(config)):
         return ledger, {}
     before, values = result.passes[0].policy, Metrics()
-    seen = probe(before.observation, config.eval.prefixes, before.slots)
+    observations = probe(before.observation, config.eval.prefixes, before.slots)
     if evaluated:
         batch = ObservationBatch(acts.seen, acts.conversation // size)
-        now = LedgerStart(before.entropy_nats(seen, temperature), batch)
+        now = LedgerStart(before.entropy_nats(observations, temperature), batch)
         values, ledger = ledger.metrics_at(before, now, temperature), Ledger(now)
     if ledger.opening is None:
         return ledger, values
     unit = moves.units(config.trainer.conversations, size)
     rate = config.algorithm.learning_rate
-    moved = moves.of_batch(result.passes, acts, unit, seen, temperature, rate)
-    made = increment(before.log_probabilities(seen, temperature), moved.taken, moved.plain)
-    return ledger.with_update(made), values
+    logit_changes = moves.of_batch(result.passes, acts, unit, observations, temperature, rate)
+    change = increment(
+        before.log_probabilities(observations, temperature),
+        logit_changes.taken,
+        logit_changes.plain,
+    )
+    return ledger.with_update(change), values
 
 
 def is_kept(config: RunConfig) -> bool:

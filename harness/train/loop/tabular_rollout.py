@@ -107,8 +107,8 @@ class TabularStepState:
         if self.refined.is_refined is not None:
             learnt_from = learnt_from_metrics(rewards, trace, *groups)
             rewards = compute_rewards(conversations, config.reward).total
-            unpaid = np.zeros((len(conversations), MAX_TURNS))
-            trace = trace_of(self.policy, self.drawn, unpaid, config.policy.temperature)
+            no_advantages = np.zeros((len(conversations), MAX_TURNS))
+            trace = trace_of(self.policy, self.drawn, no_advantages, config.policy.temperature)
             start_logp = log_p_of_acts(start, self.drawn, config.policy.temperature)
         return {
             **conversation_metrics(conversations, rewards, *groups),
@@ -139,8 +139,8 @@ def roll_out(
     signal = learning_signal(algorithm, carried.critic, rewards, actions, config, step)
     trace = trace_of(policy, acts, signal.advantages, temperature)
     start_logp = log_p_of_acts(start, acts, temperature)
-    of_batch = filled, drawn, refined, rewards, signal, trace, start_logp
-    return TabularStepState(step, policy, carried, *of_batch)
+    parts = filled, drawn, refined, rewards, signal, trace, start_logp
+    return TabularStepState(step, policy, carried, *parts)
 
 
 def filled_batch(
@@ -150,7 +150,7 @@ def filled_batch(
     before_turn: Callable[[], None] = lambda: None,
 ) -> tuple[FilledBatch, Acts]:
     """Draw the conversations of `step` without refinement; return them and the policy's acts."""
-    config, by_try = carried.config, list[Acts]()
+    config, by_attempt = carried.config, list[Acts]()
     inner = carried.stack.algorithm.inner_step(step, config)
     temperament = inner.temperament if inner else None
 
@@ -158,8 +158,8 @@ def filled_batch(
         rng = rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, 0))
         speaker = TabularSpeaker(policy, config.policy.temperature, rng, before_turn)
         conversations = rollout_groups(carried.curriculum, speaker, step, groups, temperament)
-        by_try.append(speaker.acts())
+        by_attempt.append(speaker.acts())
         return conversations
 
     filled = fill(rollout_once, config, carried.stack.most_tries)
-    return filled, gather_acts(by_try, filled.source)
+    return filled, gather_acts(by_attempt, filled.source)

@@ -45,8 +45,8 @@ class KeptActs:
 def kept_in(batch: ActBatch) -> list[KeptActs]:
     """Return the conversations of `batch` with a reply of positive advantage."""
     acts = batch.acts
-    own = [acts.conversation == n for n in np.unique(acts.conversation[batch.advantage > 0])]
-    return [KeptActs(acts.seen.features[mine], acts.act[mine]) for mine in own]
+    masks = [acts.conversation == n for n in np.unique(acts.conversation[batch.advantage > 0])]
+    return [KeptActs(acts.seen.features[mask], acts.act[mask]) for mask in masks]
 
 
 def batch_of(kept: KeptConversations[KeptActs], temperature: float) -> ActBatch:
@@ -66,11 +66,15 @@ def batch_of(kept: KeptConversations[KeptActs], temperature: float) -> ActBatch:
 
 def save(kept: KeptConversations[KeptActs], folder: Path) -> None:
     """Write the file that `load` reads. Raises OSError."""
-    some = kept.conversations
+    conversations = kept.conversations
     arrays: dict[str, Any] = {
-        "replies": np.array([len(c.act) for c in some], dtype=np.int64),
-        "features": np.concatenate([c.features for c in some]) if some else np.zeros((0, 0)),
-        "act": np.concatenate([c.act for c in some]) if some else np.zeros(0, dtype=np.int64),
+        "replies": np.array([len(c.act) for c in conversations], dtype=np.int64),
+        "features": np.concatenate([c.features for c in conversations])
+        if conversations
+        else np.zeros((0, 0)),
+        "act": np.concatenate([c.act for c in conversations])
+        if conversations
+        else np.zeros(0, dtype=np.int64),
     }
     kept_conversations.write(folder, arrays)
 
@@ -96,7 +100,9 @@ def load(folder: Path | None) -> KeptConversations[KeptActs]:
             f"{len(features)} and {len(act)}"
         )
     parts = kept_conversations.slices(replies.tolist())
-    return KeptConversations[KeptActs]().with_new(KeptActs(features[at], act[at]) for at in parts)
+    return KeptConversations[KeptActs]().with_new(
+        KeptActs(features[part], act[part]) for part in parts
+    )
 
 
 def learn(

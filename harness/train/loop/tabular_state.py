@@ -114,8 +114,8 @@ def outer_step(
     """
     if slow is None or inner is None or not inner.outer_rate:
         return slow, fast
-    moved = slow.table + inner.outer_rate * (fast.table - slow.table)
-    slow = replace(slow, table=moved)
+    table = slow.table + inner.outer_rate * (fast.table - slow.table)
+    slow = replace(slow, table=table)
     return slow, slow
 
 

@@ -46,13 +46,13 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
     acts, temperature = batch.acts, batch.temperature
     old_logp = log_p_of_acts(policy, acts, temperature)
     shares, norm = [], 0.0
-    done: list[BatchUpdate] = []
+    updates: list[BatchUpdate] = []
     for _ in range(passes):
         logp = log_p_of_acts(policy, acts, temperature)
         tokens = LossTokens(logp, old_logp, batch.advantage, acts.conversation, batch.conversations)
         loss = stack.loss(tokens, batch.selection)
-        done.append(_pass(policy, batch, stack, tokens, loss))
-        gradient = done[-1].by_log_p(acts.seen, acts.act, slice(None), temperature)
+        updates.append(_pass(policy, batch, stack, tokens, loss))
+        gradient = updates[-1].by_log_p(acts.seen, acts.act, slice(None), temperature)
         if batch.selection.has_bonus:
             gradient -= _bonus_gradient(policy, batch)
         norm = float(np.sqrt((gradient**2).sum()))
@@ -61,17 +61,17 @@ def update(policy: TabularPolicy, batch: ActBatch, stack: RemedyStack, passes: i
         shares.append([float(mask.mean()) for mask in masks])
     low, high, _ = np.mean(shares, axis=0).tolist()
     acted = tuple(acted for _, _, acted in shares)
-    return UpdateResult(policy, norm, low, high, acted, tuple(done))
+    return UpdateResult(policy, norm, low, high, acted, tuple(updates))
 
 
 def _bonus_gradient(policy: TabularPolicy, batch: ActBatch) -> FloatArray:
     """Return the gradient of the entropy bonus."""
-    selection, temperature, seen = batch.selection, batch.temperature, batch.acts.seen
+    selection, temperature, observations = batch.selection, batch.temperature, batch.acts.seen
     if isinstance(selection.bonus, float):  # multiplied last to reproduce older runs exactly
-        whole = policy.entropy_gradient(seen, temperature, selection.counted)
-        return selection.bonus / batch.denominator * whole
+        gradient = policy.entropy_gradient(observations, temperature, selection.counted)
+        return selection.bonus / batch.denominator * gradient
     weights = selection.counted * selection.bonus / batch.denominator
-    return policy.entropy_gradient(seen, temperature, weights)
+    return policy.entropy_gradient(observations, temperature, weights)
 
 
 def _pass(

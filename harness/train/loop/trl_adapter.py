@@ -79,20 +79,20 @@ class Learner(Protocol):
 class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
     """A GRPOTrainer whose samples are whole conversations."""
 
-    def __init__(self, learner: Learner, is_sharded: bool, **given: Any) -> None:
+    def __init__(self, learner: Learner, is_sharded: bool, **arguments: Any) -> None:
         self._learner, self._is_to_be_sharded = learner, is_sharded
         self._copying: CheckpointCopy | None = None
-        super().__init__(rollout_func=_rollout, reward_funcs=_reward, **given)
+        super().__init__(rollout_func=_rollout, reward_funcs=_reward, **arguments)
         self.remove_callback(PrinterCallback)
         self.add_callback(_EndOfStep(self))
 
     def save(self, folder: Path) -> None:
         """Write weights, optimiser, scheduler and random state below `folder`. Raises OSError."""
-        with atomic.pinned(folder) as here:
-            self.args.output_dir = str(here)
+        with atomic.pinned(folder) as pinned:
+            self.args.output_dir = str(pinned)
             with saving(), self._learner.team.exact():
                 self._save_checkpoint(self.model, trial=None)
-            (here / f"checkpoint-{self.state.global_step}").rename(here / checkpoints.MODEL)
+            (pinned / f"checkpoint-{self.state.global_step}").rename(pinned / checkpoints.MODEL)
 
     def copy_state(self) -> Fill:
         """Copy what `save` would write to CPU memory; return a function that writes the copy."""
@@ -155,16 +155,16 @@ class ConversationTrainer(GRPOTrainer):  # type: ignore[misc]
             row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)
         ]
         logps = self._learner.team.log_probabilities(ids, self._batch.own)
-        kept = input_ids.new_zeros(len(ids), logits_to_keep, dtype=torch.float32)
-        self._batch.fill_in(kept, logps)
-        return kept, None, None
+        padded = input_ids.new_zeros(len(ids), logits_to_keep, dtype=torch.float32)
+        self._batch.fill_in(padded, logps)
+        return padded, None, None
 
     def create_optimizer(self, model: Any = None) -> Any:
         """Return the optimiser; with sharded weights it holds rank 0's shards."""
         if not self._is_to_be_sharded:
             return super().create_optimizer(model)
-        make = super().create_optimizer
-        return self._learner.team.shard(lambda parts: make(parts))
+        create = super().create_optimizer
+        return self._learner.team.shard(lambda parts: create(parts))
 
     def _clip_grad_norm(self, model: Any) -> Any:
         norm = self._learner.team.clip_gradient(self.args.max_grad_norm)

@@ -47,7 +47,7 @@ class RolloutBatch:
             cut = row.prompt_length
             prompts.append(row.ids[:cut])
             completions.append(row.ids[cut:])
-            masks.append([int(mine) for mine in own[cut:]])
+            masks.append([int(is_own) for is_own in own[cut:]])
         return {
             "prompt_ids": prompts,
             "completion_ids": completions,
@@ -56,11 +56,11 @@ class RolloutBatch:
             "conversation_reward": self.rewards,
         }
 
-    def fill_in(self, kept: Tensor, logps: Sequence[Tensor]) -> None:
+    def fill_in(self, padded: Tensor, logps: Sequence[Tensor]) -> None:
         """Write the own tokens' log-probabilities to their positions in the padded completions."""
         for number, (row, logp) in enumerate(zip(self.rows, logps, strict=True)):
             own = row.own[row.prompt_length :]
-            kept[number, [place for place, mine in enumerate(own) if mine]] = logp
+            padded[number, [index for index, is_own in enumerate(own) if is_own]] = logp
 
     def loss_batch(self, inputs: Mapping[str, Any]) -> LossBatch:
         """Join TRL's padded halves, in the order of the conversations here.
@@ -72,10 +72,10 @@ class RolloutBatch:
         for i in inputs["number"].argsort().tolist():
             prompt = inputs["prompt_ids"][i][inputs["prompt_mask"][i].bool()].tolist()
             completion = inputs["completion_mask"][i].bool()
-            mine = inputs["tool_mask"][i][completion].bool()
+            is_own = inputs["tool_mask"][i][completion].bool()
             ids.append(prompt + inputs["completion_ids"][i][completion].tolist())
-            own.append([False] * len(prompt) + mine.tolist())
+            own.append([False] * len(prompt) + is_own.tolist())
             if logps is not None:
-                old.append(logps[i][completion][mine])
+                old.append(logps[i][completion][is_own])
         old_logp = old if logps is not None else None
         return LossBatch(ids, own, self.advantages, old_logp, self.engine_logp)

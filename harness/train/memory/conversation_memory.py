@@ -39,22 +39,22 @@ def most_tokens(config: RunConfig, turns: int, prompt_tokens: int = 0) -> int:
 
 def told_tokens(config: RunConfig) -> int:
     """Return the maximum number of tokens of a critique in a prompt; 0 without critiques."""
-    told = registry.algorithm_of(config).refines_by() not in (None, "none")
-    return config.policy.max_turn_tokens + NOTE_TOKENS if told else 0
+    has_critique = registry.algorithm_of(config).refines_by() not in (None, "none")
+    return config.policy.max_turn_tokens + NOTE_TOKENS if has_critique else 0
 
 
 def most_turns(config: RunConfig) -> int:
     """Return the maximum number of replies in a run's conversations, including evaluations."""
     levels = held_out.levels_of(config)
-    met = [levels.every[n] for n in levels.met] if config.trainer.evaluated_every else []
-    return max(level.turn_cap for level in [config.difficulty, *met])
+    evaluated = [levels.every[n] for n in levels.met] if config.trainer.evaluated_every else []
+    return max(level.turn_cap for level in [config.difficulty, *evaluated])
 
 
 def layer_bytes(config: RunConfig, shape: Any, tokens: int) -> float:
     """Return the bytes of one layer's activations for `tokens` tokens."""
     policy = config.policy
-    every = activation_bytes(shape, policy.dtype, policy.lora_rank > 0, again=False)
-    return tokens * every / int(shape.num_hidden_layers)
+    per_token = activation_bytes(shape, policy.dtype, policy.lora_rank > 0, recomputes=False)
+    return tokens * per_token / int(shape.num_hidden_layers)
 
 
 def logit_bytes(vocabulary: int, tokens: int, device: str) -> int:
@@ -62,8 +62,8 @@ def logit_bytes(vocabulary: int, tokens: int, device: str) -> int:
 
     At most as many positions count as `chunks` processes at once.
     """
-    most = LOGITS_AT_ONCE_ON_A_CPU if device == "cpu" else LOGITS_AT_ONCE
-    return vocabulary * FULL_BYTES * LOGIT_COPIES * min(tokens, max(1, most // vocabulary))
+    limit = LOGITS_AT_ONCE_ON_A_CPU if device == "cpu" else LOGITS_AT_ONCE
+    return vocabulary * FULL_BYTES * LOGIT_COPIES * min(tokens, max(1, limit // vocabulary))
 
 
 def micro_batch(
@@ -78,14 +78,14 @@ def micro_batch(
     size = longest * activation_bytes(
         shape, policy.dtype, policy.lora_rank > 0, policy.gradient_checkpointing
     )
-    most = config.trainer.tokens_at_once
-    if most is not None:
-        rows = max(1, min(batch, most // longest))
+    limit = config.trainer.tokens_at_once
+    if limit is not None:
+        rows = max(1, min(batch, limit // longest))
     elif device == "cpu":
         rows = int(max(1, min(ROWS_AT_ONCE, batch, ACTIVATIONS_AT_ONCE_ON_A_CPU // size)))
     else:
-        room = budget_of_a_gpu(total_bytes, held_bytes) if total_bytes else ROWS_AT_ONCE * size
-        rows = int(max(1, min(ROWS_AT_ONCE, batch, room // size)))
+        budget = budget_of_a_gpu(total_bytes, held_bytes) if total_bytes else ROWS_AT_ONCE * size
+        rows = int(max(1, min(ROWS_AT_ONCE, batch, budget // size)))
     return rows, rows * size
 
 
@@ -97,10 +97,13 @@ def cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
     """
     batch, turns = config.conversations_of_a_rank, most_turns(config)
     longest = most_tokens(config, turns, prompt_tokens)
-    told = told_tokens(config)
-    tokens = batch * _grown(longest)
-    if told:  # one per group, after the batch is freed
-        tokens = max(tokens, batch // config.algorithm.group_size * _grown(longest + told))
+    critique_tokens = told_tokens(config)
+    tokens = batch * _cache_positions(longest)
+    if critique_tokens:  # one per group, after the batch is freed
+        tokens = max(
+            tokens,
+            batch // config.algorithm.group_size * _cache_positions(longest + critique_tokens),
+        )
     learner = engine_choice.engine_of(config) == engine_choice.TRANSFORMERS
     readers = learner + registry.reads_start_model(config)
     width = 2 * int(shape.num_hidden_layers) * _key_value_width(shape)
@@ -108,7 +111,7 @@ def cache_bytes(config: RunConfig, shape: Any, prompt_tokens: int) -> int:
     return readers * width * size * tokens
 
 
-def _grown(tokens: int) -> int:
+def _cache_positions(tokens: int) -> int:
     """Return the number of positions of a cache for `tokens` tokens."""
     return -(-tokens // GROWTH) * GROWTH
 

@@ -53,8 +53,8 @@ class Phase:
         return sum(self.parts.values())
 
     def __str__(self) -> str:
-        listed = ", ".join(f"{name} {_gb(size)}" for name, size in self.parts.items() if size)
-        return f"{_gb(self.total)} in the {self.name} ({listed})"
+        parts = ", ".join(f"{name} {_gb(size)}" for name, size in self.parts.items() if size)
+        return f"{_gb(self.total)} in the {self.name} ({parts})"
 
 
 def phases(
@@ -77,12 +77,12 @@ def phases(
     """
     model = huggingface.without_weights(config.policy, folder)
     run = _Run(config, model, total_bytes, prompt_tokens, device)
-    kept = weight_memory.permanent_bytes(config, model)
+    permanent = weight_memory.permanent_bytes(config, model)
     return (
-        Phase("rollout", kept | _rollout(run), TALK_IN_LESS),
+        Phase("rollout", permanent | _rollout(run), TALK_IN_LESS),
         Phase(
             "update",
-            kept | _update(run, kept["weights"]),
+            permanent | _update(run, permanent["weights"]),
             SHARD * _may_shard(config) + LEARN_IN_LESS,
         ),
     )
@@ -111,8 +111,8 @@ class _Run:
     @property
     def vllm(self) -> int:
         """Bytes that vLLM reserves on this GPU."""
-        own = engine_choice.engine_of(self.config) == engine_choice.COLOCATED
-        return int(self.config.trainer.gpu_memory_share * self.total_bytes) if own else 0
+        is_colocated = engine_choice.engine_of(self.config) == engine_choice.COLOCATED
+        return int(self.config.trainer.gpu_memory_share * self.total_bytes) if is_colocated else 0
 
     def logits(self, tokens: int) -> int:
         """Return the bytes needed for the logits at `tokens` positions."""
@@ -122,14 +122,14 @@ class _Run:
 def _rollout(run: _Run) -> dict[str, int]:
     """Return a rollout's parts besides the permanent ones; conversations advance turn by turn."""
     config, policy = run.config, run.config.policy
-    read = weight_memory.gathered_to_read(run.model, policy) if run.is_sharded else 0
+    gathered = weight_memory.gathered_to_read(run.model, policy) if run.is_sharded else 0
     cache = conversation_memory.cache_bytes(config, run.model.config, run.prompt_tokens)
     return {
         "keys and values": cache,
         "logits": run.logits(policy.max_turn_tokens * config.conversations_of_a_rank),
         "vLLM": run.vllm,
-        "gathered weights": read,
-        "gathered start model": read if weight_memory.has_a_copy(config) else 0,
+        "gathered weights": gathered,
+        "gathered start model": gathered if weight_memory.has_a_copy(config) else 0,
     }
 
 
@@ -138,34 +138,34 @@ def _update(run: _Run, weight_bytes: int) -> dict[str, int]:
     those.
     """
     config, policy, model = run.config, run.config.policy, run.model
-    learning, parts = weight_memory.learning(model, policy), weight_memory.parts_of(config)
+    trainable, parts = weight_memory.learning(model, policy), weight_memory.parts_of(config)
     turns = config.difficulty.turn_cap
     longest = conversation_memory.most_tokens(config, turns, run.prompt_tokens)
-    held = weight_bytes + learning * LEARNING_BYTES // parts
+    held_bytes = weight_bytes + trainable * LEARNING_BYTES // parts
     rows, activations = conversation_memory.micro_batch(
-        config, model.config, longest, run.total_bytes, held, run.device
+        config, model.config, longest, run.total_bytes, held_bytes, run.device
     )
     whole_head = not (policy.lora_rank or run.is_sharded)
-    behind = {
+    head_parts = {
         "logits": run.logits(policy.max_turn_tokens * turns * rows),
         "gradient of the head": run.head.numel() * FULL_BYTES if whole_head else 0,
     }
     if policy.gradient_checkpointing:  # layers are recomputed after the logits are freed
-        a_layer = conversation_memory.layer_bytes(config, model.config, longest) * rows
-        activations -= min(a_layer, sum(behind.values()))
-    updated = weight_memory.gathered_to_update(model) if run.is_sharded else 0
+        layer = conversation_memory.layer_bytes(config, model.config, longest) * rows
+        activations -= min(layer, sum(head_parts.values()))
+    gathered = weight_memory.gathered_to_update(model) if run.is_sharded else 0
     return {
         **({"vLLM": run.vllm} if config.trainer.runs_per_gpu > 1 else {}),  # it does not sleep then
-        "gradients": learning * FULL_BYTES // parts,
-        "gathered weights and gradients": updated,
+        "gradients": trainable * FULL_BYTES // parts,
+        "gathered weights and gradients": gathered,
         **(
             {"rounded weights": weight_memory.rounded_copy_bytes(model, policy)}
             if run.is_sharded
             else {}
         ),
-        "ledger": _ledger_vectors(config) * learning * FULL_BYTES,
+        "ledger": _ledger_vectors(config) * trainable * FULL_BYTES,
         "activations": int(activations),
-        **behind,
+        **head_parts,
     }
 
 
@@ -177,16 +177,17 @@ def of_reading(config: RunConfig, folder: Path | None, prompt_tokens: int = 0) -
     trainer = replace(
         config.trainer, engine="transformers", engine_tensor_parallel=1, engine_url="", shard="none"
     )
-    talking, _ = phases(replace(config, trainer=trainer), folder, 0, prompt_tokens)
-    parts = {name: size for name, size in talking.parts.items() if name != "optimiser"}
+    rollout, _ = phases(replace(config, trainer=trainer), folder, 0, prompt_tokens)
+    parts = {name: size for name, size in rollout.parts.items() if name != "optimiser"}
     return Phase("conversations", parts, READ_IN_LESS)
 
 
 def _may_shard(config: RunConfig) -> bool:
     """Return whether trainer.shard=full is possible and not chosen yet."""
     trainer = config.trainer
-    alone = trainer.world == 1 or trainer.shard != "none"
-    return not (alone or config.policy.lora_rank) and trainer.engine in ("auto", "transformers")
+    is_whole = trainer.world > 1 and trainer.shard == "none"
+    has_engine = trainer.engine in ("auto", "transformers")
+    return is_whole and has_engine and not config.policy.lora_rank
 
 
 def _ledger_vectors(config: RunConfig) -> int:
@@ -209,13 +210,13 @@ def check(needed: Sequence[Phase], free_bytes: int) -> str | None:
     largest = max(needed, key=lambda phase: phase.total)
     if largest.total <= free_bytes:
         return None
-    said = (
+    message = (
         f"trainer.gpus: the run needs about {largest}, and the GPU has {_gb(free_bytes)} for it; "
         + largest.advice
     )
     if largest.total > MOST_OVER * free_bytes:
-        raise DeviceError(said)
-    return f"{said}; trying anyway, since the need is within {MOST_OVER:g} times of that"
+        raise DeviceError(message)
+    return f"{message}; trying anyway, since the need is within {MOST_OVER:g} times of that"
 
 
 def summary(needed: Sequence[Phase]) -> str:

@@ -35,15 +35,15 @@ def learning(model: Any, policy: PolicyConfig) -> int:
 def permanent_bytes(config: RunConfig, model: Any) -> dict[str, int]:
     """Return the bytes of each permanent part; `model`: without weights and without adapters."""
     policy, head = config.policy, model.get_output_embeddings().weight
-    count, learn = _count(model), learning(model, policy)
-    adapters = learn if policy.lora_rank else 0
+    count, trainable = _count(model), learning(model, policy)
+    adapters = trainable if policy.lora_rank else 0
     kept_bytes = getattr(torch, policy.dtype).itemsize if policy.lora_rank else FULL_BYTES
     is_sharded, parts = config.trainer.shard != "none", parts_of(config)
-    a_copy = gathered_to_read(model, policy) // parts if is_sharded else count * kept_bytes
+    copy_bytes = gathered_to_read(model, policy) // parts if is_sharded else count * kept_bytes
     return {
         "weights": (count * kept_bytes + adapters * FULL_BYTES) // parts,
-        "start model": a_copy if has_a_copy(config) else 0,
-        "optimiser": learn * 2 * FULL_BYTES // parts,
+        "start model": copy_bytes if has_a_copy(config) else 0,
+        "optimiser": trainable * 2 * FULL_BYTES // parts,
         "rounded weights": 0 if is_sharded else rounded_copy_bytes(model, policy),
         "head in float32": head.numel() * FULL_BYTES if kept_bytes < FULL_BYTES else 0,
     }
@@ -63,8 +63,8 @@ def gathered_to_read(model: Any, policy: PolicyConfig) -> int:
     Linear layers' weights are gathered in the data type of the passes.
     """
     size: int = getattr(torch, policy.dtype).itemsize
-    rounded_away = (FULL_BYTES - size) * sum(m.weight.numel() for m in _linear(model))
-    return FULL_BYTES * _count(model) - rounded_away
+    saved_bytes = (FULL_BYTES - size) * sum(m.weight.numel() for m in _linear(model))
+    return FULL_BYTES * _count(model) - saved_bytes
 
 
 def gathered_to_update(model: Any) -> int:

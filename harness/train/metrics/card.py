@@ -16,8 +16,8 @@ from harness.train.rollout import rewards
 def of_tabular(config: RunConfig) -> dict[str, Any]:
     """Return the card of a tabular run, whose H is that of the choice among strategies."""
     openers, later = map(len, evaluate.prefix_numbers(config.eval.prefixes))
-    probed = f"{openers} openers, {later} mid-conversation"
-    return _card(config, "acts", "eight strategies", "mean over acts", probed)
+    probe = f"{openers} openers, {later} mid-conversation"
+    return _card(config, "acts", "eight strategies", "mean over acts", probe)
 
 
 def of_language(config: RunConfig, start: str) -> dict[str, Any]:
@@ -27,10 +27,10 @@ def of_language(config: RunConfig, start: str) -> dict[str, Any]:
     """
     tokens = "the policy's own tokens, with the end token it draws"
     openers, later = map(len, evaluate.prefix_numbers(config.eval.prefixes))
-    probed = f"one reply to each of {openers} openers and {later} prefixes in mid-conversation"
-    card = _card(config, tokens, "full vocabulary", "mean over tokens", probed)
-    precise = {"computed_in": "float32"} if _asks_for_less_on_a_cpu(config) else {}
-    return {**card, **precise, "engine": engine_choice.engine_of(config), "start": start}
+    probe = f"one reply to each of {openers} openers and {later} prefixes in mid-conversation"
+    card = _card(config, tokens, "full vocabulary", "mean over tokens", probe)
+    dtype = {"computed_in": "float32"} if _asks_for_less_on_a_cpu(config) else {}
+    return {**card, **dtype, "engine": engine_choice.engine_of(config), "start": start}
 
 
 def _asks_for_less_on_a_cpu(config: RunConfig) -> bool:
@@ -38,9 +38,7 @@ def _asks_for_less_on_a_cpu(config: RunConfig) -> bool:
     return config.trainer.gpus == 0 and config.policy.dtype != "float32"
 
 
-def _card(
-    config: RunConfig, tokens: str, support: str, average: str, probed: str
-) -> dict[str, Any]:
+def _card(config: RunConfig, tokens: str, support: str, average: str, probe: str) -> dict[str, Any]:
     """Return the card of any policy; its entropy is exact and measured before the update."""
     return {
         "entropy": {
@@ -63,5 +61,5 @@ def _card(
             "temperature": config.policy.temperature,
             "weights": "before update",
         },
-        "probe": probed,
+        "probe": probe,
     }

@@ -158,12 +158,12 @@ def strategy_metrics(conversations: Sequence[Conversation]) -> Metrics:
 
 def alliance_metrics(conversations: Sequence[Conversation]) -> Metrics:
     """Return the mean of each part of the alliance over the conversations in which it is known."""
-    found = [alliance(turns_of(c)) for c in conversations]
+    alliances = [alliance(turns_of(c)) for c in conversations]
     parts = {
-        "bond": [one.bond for one in found],
-        "goal": [one.goal for one in found],
-        "task": [one.task for one in found],
-        "mean": [one.mean for one in found],
+        "bond": [score.bond for score in alliances],
+        "goal": [score.goal for score in alliances],
+        "task": [score.task for score in alliances],
+        "mean": [score.mean for score in alliances],
     }
     return {
         f"alliance/{name}": mean_or_none([value for value in values if value is not None])

@@ -30,9 +30,11 @@ class StrategySpeaker(Protocol):
     """A policy that chooses strategies and leaves their wording to a grammar."""
 
     def reply(
-        self, live: Sequence[int], heard: Sequence[str], told: Sequence[str]
+        self, live: Sequence[int], heard: Sequence[str], actual_words: Sequence[str]
     ) -> list[SupporterReply]:
-        """Reply as `speak` does, but choose strategies by `heard` and word them by `told`."""
+        """Reply as `speak` does, but choose strategies by `heard` and word them for a user who has
+        said `actual_words`.
+        """
         ...
 
 
@@ -59,24 +61,29 @@ class DeafSpeaker:
     ) -> Pending[list[SupporterReply]]:
         """Begin to reply as `speak` does."""
         turn, self._turn = self._turn, self._turn + 1
-        others = [
-            self._words[i][min(turn, len(self._words[i]) - 1)] if self._words[i] else own
-            for i, own in zip(live, heard, strict=True)
+        other_words = [
+            self._words[i][min(turn, len(self._words[i]) - 1)] if self._words[i] else user_words
+            for i, user_words in zip(live, heard, strict=True)
         ]
         if isinstance(self._speaker, StrategySpeaker):
-            return ready(self._speaker.reply(live, others, told=heard))
-        return begin_reply(self._speaker, live, others)
+            return ready(self._speaker.reply(live, other_words, actual_words=heard))
+        return begin_reply(self._speaker, live, other_words)
 
 
 def speakers(hearing: Speakers, swapped: Swapped) -> Speakers:
     """Return the speakers of `hearing`, but hearing the words of `swapped` instead of users'."""
 
-    def deaf(held: Sequence[Meeting]) -> Speaker | WaveSpeakers[Speaker]:
-        speaker, words = hearing(held), [swapped[meeting] for meeting in held]
+    def deaf(meetings: Sequence[Meeting]) -> Speaker | WaveSpeakers[Speaker]:
+        speaker, words = hearing(meetings), [swapped[meeting] for meeting in meetings]
         if not isinstance(speaker, WaveSpeakers):
             return DeafSpeaker(speaker, words)
-        parts = zip(speaker.speakers, speaker.shares(len(held)), strict=True)
-        return WaveSpeakers([DeafSpeaker(one, [words[i] for i in mine]) for one, mine in parts])
+        parts = zip(speaker.speakers, speaker.shares(len(meetings)), strict=True)
+        return WaveSpeakers(
+            [
+                DeafSpeaker(wave_speaker, [words[i] for i in indices])
+                for wave_speaker, indices in parts
+            ]
+        )
 
     return deaf
 
@@ -88,23 +95,25 @@ def swap_words(heard: Mapping[Meeting, Words]) -> Swapped:
     conversation reached that turn. They end at the first turn that no other user reached, and may
     be empty.
     """
-    together: dict[tuple[int, int], list[Meeting]] = {}
+    groups: dict[tuple[int, int], list[Meeting]] = {}
     for meeting in heard:
-        together.setdefault((meeting.level, meeting.repeat), []).append(meeting)
+        groups.setdefault((meeting.level, meeting.repeat), []).append(meeting)
     return {
         meeting: words
-        for held in together.values()
-        for meeting, words in zip(held, _by_the_next([heard[m] for m in held]), strict=True)
+        for group in groups.values()
+        for meeting, words in zip(
+            group, _words_of_next_user([heard[m] for m in group]), strict=True
+        )
     }
 
 
-def _by_the_next(words: Sequence[Words]) -> list[list[str]]:
+def _words_of_next_user(words: Sequence[Words]) -> list[list[str]]:
     """Return `swap_words` for users of one level and repeat."""
     swapped: list[list[str]] = [[] for _ in words]
     for turn in range(max(map(len, words), default=0)):
-        there = [user for user, own in enumerate(words) if len(own) > turn]
-        for user, new in enumerate(swapped):
-            partner = there[bisect_right(there, user) % len(there)]
-            if partner != user and len(new) == turn:
-                new.append(words[partner][turn])
+        reached = [user for user, turns in enumerate(words) if len(turns) > turn]
+        for user, replacement in enumerate(swapped):
+            partner = reached[bisect_right(reached, user) % len(reached)]
+            if partner != user and len(replacement) == turn:
+                replacement.append(words[partner][turn])
     return swapped

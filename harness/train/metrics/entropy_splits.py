@@ -36,7 +36,7 @@ MORE = (
 
 def openings() -> tuple[str, ...]:
     """Return the lower-case n-grams that open a strategy, the longest first."""
-    plain = [phrase.split("{")[0] for own in PHRASES.values() for phrase in own]
+    plain = [phrase.split("{")[0] for group in PHRASES.values() for phrase in group]
     grams = {" ".join(re.findall(r"[\w']+", text.lower())[:WORDS]) for text in plain}
     return tuple(sorted(grams - {""} | set(MORE), key=lambda words: (-len(words), words)))
 
@@ -81,18 +81,18 @@ class PlanningTokens:
         for turn in range(1, turns.max() + 1):
             own = ids[turns == turn].tolist()
             reply = self._chat.reply(own)
-            opens += [False] * (len(own) - len(reply)) + self._in_openings(reply)
+            opens += [False] * (len(own) - len(reply)) + self._opening_mask(reply)
         return np.array(opens, bool)
 
-    def _in_openings(self, ids: Sequence[int]) -> list[bool]:
+    def _opening_mask(self, ids: Sequence[int]) -> list[bool]:
         pieces = [self._piece(token) for token in ids]
         ends = list(accumulate(map(len, pieces)))
-        inside = [False] * len(pieces)
+        mask = [False] * len(pieces)
         for match in OPENING.finditer("".join(pieces)):
             start, stop = match.span(1)
-            touched = slice(bisect_right(ends, start), bisect_left(ends, stop) + 1)
-            inside[touched] = [True] * len(inside[touched])
-        return inside
+            span = slice(bisect_right(ends, start), bisect_left(ends, stop) + 1)
+            mask[span] = [True] * len(mask[span])
+        return mask
 
     def _piece(self, token: int) -> str:
         if token not in self._pieces:
@@ -130,7 +130,7 @@ def is_thought(row: TokenRow, end: int) -> BoolArray:
     ids, turns = np.array(row.ids), np.array(row.turn)
     own, thinking = turns > 0, np.zeros(len(ids), bool)
     for turn in np.unique(turns[own]):
-        places = np.flatnonzero(turns == turn)
-        ends = places[ids[places] == end]
-        thinking[places[places <= ends[-1]] if len(ends) else places] = True
+        indices = np.flatnonzero(turns == turn)
+        ends = indices[ids[indices] == end]
+        thinking[indices[indices <= ends[-1]] if len(ends) else indices] = True
     return thinking[own]

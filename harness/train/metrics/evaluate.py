@@ -84,11 +84,11 @@ class Meet(Protocol):
     """Holds the conversations of an evaluation, in this process or others."""
 
     def __call__(
-        self, some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
+        self, batch: Sequence[Meeting], swapped: deaf.Swapped | None, watch: Watch | None
     ) -> Mapping[Meeting, EpisodeResult]:
         """Return the results of some meetings.
 
-        `instead`: the words that the policy hears in place of its users'; None to hear the users.
+        `swapped`: the words that the policy hears in place of its users'; None to hear the users.
         """
         ...
 
@@ -107,57 +107,57 @@ def evaluate(
     """
     everyone = meetings(config)
     first = [meeting for meeting in everyone if not meeting.repeat]
-    more = [meeting for meeting in everyone if meeting.repeat]
+    repeated = [meeting for meeting in everyone if meeting.repeat]
     total = len(everyone) * (1 + config.eval.deaf)
 
     def results(
-        some: Sequence[Meeting], before: int, instead: deaf.Swapped | None = None
+        batch: Sequence[Meeting], offset: int, swapped: deaf.Swapped | None = None
     ) -> Mapping[Meeting, EpisodeResult]:
-        shifted = None if watch is None else lambda held, of: watch(before + held, total)
-        return meet(some, instead, shifted)
+        progress = None if watch is None else lambda done, _total: watch(offset + done, total)
+        return meet(batch, swapped, progress)
 
-    heard = dict(results(first, 0))
-    if more:
+    hearing = dict(results(first, 0))
+    if repeated:
         with timed("repeats"):
-            heard |= results(more, len(first))
+            hearing |= results(repeated, len(first))
     levels = levels_of(config)
     if keep is not None:
-        finals = by_level(list(heard), [result.final for result in heard.values()])
-        named = {name: finals[n] for n, name in enumerate(LEVELS) if n in finals}
-        keep({OWN: finals[levels.own], **named})
-    unheard: Mapping[Meeting, EpisodeResult] = {}
+        finals = by_level(list(hearing), [result.final for result in hearing.values()])
+        by_name = {name: finals[n] for n, name in enumerate(LEVELS) if n in finals}
+        keep({OWN: finals[levels.own], **by_name})
+    deaf_results: Mapping[Meeting, EpisodeResult] = {}
     if config.eval.deaf:
-        words = {meeting: heard[meeting].heard for meeting in everyone}
+        words = {meeting: hearing[meeting].heard for meeting in everyone}
         with timed("deaf"):
-            unheard = results(everyone, len(everyone), deaf.swap_words(words))
-    results_at = {n: _at_level(config, n, heard, unheard) for n in levels.met}
-    by_number = {number: yardsticks.columns(at) for number, at in results_at.items()}
+            deaf_results = results(everyone, len(everyone), deaf.swap_words(words))
+    level_results = {n: _level_results(config, n, hearing, deaf_results) for n in levels.met}
+    level_columns = {number: yardsticks.columns(level) for number, level in level_results.items()}
     names = {"eval/": levels.own, **{f"eval/{name}/": n for n, name in enumerate(LEVELS)}}
-    by_turn = yardsticks.listening_by_turn(results_at[levels.own])
+    by_turn = yardsticks.listening_by_turn(level_results[levels.own])
     return {f"eval/{name}": value for name, value in by_turn.items()} | {
-        f"{place}{name}": value
-        for place, number in names.items()
-        if number in by_number
-        for name, value in by_number[number].items()
+        f"{prefix}{name}": value
+        for prefix, number in names.items()
+        if number in level_columns
+        for name, value in level_columns[number].items()
     }
 
 
-def _at_level(
+def _level_results(
     config: RunConfig,
     number: int,
-    heard: Mapping[Meeting, EpisodeResult],
-    unheard: Mapping[Meeting, EpisodeResult],
+    hearing: Mapping[Meeting, EpisodeResult],
+    deaf_results: Mapping[Meeting, EpisodeResult],
 ) -> yardsticks.LevelResults:
     """Return the results of the conversations at level `number`."""
-    here = {meeting: result for meeting, result in heard.items() if meeting.level == number}
+    results = {meeting: result for meeting, result in hearing.items() if meeting.level == number}
     level = levels_of(config).every[number]
-    deaf_finals = [unheard[meeting].final for meeting in here] if unheard else []
+    deaf_finals = [deaf_results[meeting].final for meeting in results] if deaf_results else []
     return yardsticks.LevelResults(
-        outcomes=by_level(list(here), [result.final for result in here.values()])[number],
+        outcomes=by_level(list(results), [result.final for result in results.values()])[number],
         deaf=np.array(deaf_finals),
-        strategies=[result.strategies for result in here.values()],
-        intentions=[intention_of(m.key, level, config.simulator) for m in here],
-        users=[meeting.user for meeting in here],
+        strategies=[result.strategies for result in results.values()],
+        intentions=[intention_of(m.key, level, config.simulator) for m in results],
+        users=[meeting.user for meeting in results],
         share=partial(shipped_anchors.share, level=level, users=config.simulator),
     )
 
@@ -177,8 +177,8 @@ def anchors(config: RunConfig) -> dict[str, Mapping[str, Any] | None]:
 def lost_shares(values: Mapping[str, float | None], config: RunConfig) -> dict[str, float]:
     """Return the share of an evaluation's conversations that were lost by level, the own first."""
     names = {"its own": "eval/failed", **{name: f"eval/{name}/failed" for name in LEVELS}}
-    held = held_at_a_level(config)
-    return {name: (values.get(key) or 0.0) / held for name, key in names.items()}
+    total = held_at_a_level(config)
+    return {name: (values.get(key) or 0.0) / total for name, key in names.items()}
 
 
 def held_at_a_level(config: RunConfig) -> int:
@@ -206,15 +206,15 @@ def meet_here(config: RunConfig, speakers: Speakers, size: int | None = None) ->
     users = HeldOutUsers(config)
 
     def meet(
-        some: Sequence[Meeting], instead: deaf.Swapped | None, watch: Watch | None
+        batch: Sequence[Meeting], swapped: deaf.Swapped | None, watch: Watch | None
     ) -> dict[Meeting, EpisodeResult]:
-        speak = speakers if instead is None else deaf.speakers(speakers, instead)
+        make_speaker = speakers if swapped is None else deaf.speakers(speakers, swapped)
         results: dict[Meeting, EpisodeResult] = {}
-        for slice_ in (some[first : first + size] for first in range(0, len(some), size)):
+        for part in (batch[start : start + size] for start in range(0, len(batch), size)):
             if watch is not None:
-                watch(len(results), len(some))
-            held = users.meet(slice_, speak(slice_))
-            results |= dict(zip(slice_, map(_result, held), strict=True))
+                watch(len(results), len(batch))
+            conversations = users.meet(part, make_speaker(part))
+            results |= dict(zip(part, map(_result, conversations), strict=True))
         return results
 
     return meet
@@ -228,13 +228,13 @@ class HeldOutUsers:
         self._users = {n: make(config.simulator, levels.every[n]) for n in levels.met}
 
     def meet(
-        self, some: Sequence[Meeting], speaker: Speaker | WaveSpeakers[Speaker]
+        self, batch: Sequence[Meeting], speaker: Speaker | WaveSpeakers[Speaker]
     ) -> list[Conversation]:
         """Hold some conversations side by side, with a speaker made for them."""
-        here = sorted({meeting.level for meeting in some})
-        owners = [here.index(meeting.level) for meeting in some]
-        side_by_side = MixedSimulator([self._users[n] for n in here], owners)
-        return rollout(side_by_side, speaker, [meeting.key for meeting in some])
+        levels = sorted({meeting.level for meeting in batch})
+        owners = [levels.index(meeting.level) for meeting in batch]
+        simulator = MixedSimulator([self._users[n] for n in levels], owners)
+        return rollout(simulator, speaker, [meeting.key for meeting in batch])
 
 
 def _result(conversation: Conversation) -> EpisodeResult:
@@ -287,8 +287,8 @@ def _prefix(number: int) -> Prefix:
     turns, strategies = [("user", turn.text)], list[str]()
     for _ in range(replies):
         strategy = STRATEGIES[rng.integers(len(STRATEGIES))]
-        heard = [text for speaker, text in turns if speaker == "user"]
-        text = speak(strategy, heard, rng.random)
+        messages = [text for speaker, text in turns if speaker == "user"]
+        text = speak(strategy, messages, rng.random)
         answer = simulator.answer([turn], [SupporterReply(text)])[0]
         if answer.ended is not None:
             break

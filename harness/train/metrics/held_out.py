@@ -63,19 +63,19 @@ class Levels:
 
 def levels_of(config: RunConfig) -> Levels:
     """Return the levels of a run, with the turn cap of its evaluation."""
-    every = [_capped(config, getattr(config.levels, name)) for name in LEVELS]
-    nameless = [replace(level, name="") for level in every]
-    own = _capped(config, config.difficulty)
-    if replace(own, name="") in nameless:
-        number = nameless.index(replace(own, name=""))
+    levels = [_with_turn_cap(config, getattr(config.levels, name)) for name in LEVELS]
+    unnamed = [replace(level, name="") for level in levels]
+    own = _with_turn_cap(config, config.difficulty)
+    if replace(own, name="") in unnamed:
+        number = unnamed.index(replace(own, name=""))
     else:
-        number = len(every)
-        every.append(own)
-    met = {number, *(LEVELS.index(name) for name in config.eval.levels)}
-    return Levels(tuple(every), number, tuple(sorted(met)))
+        number = len(levels)
+        levels.append(own)
+    evaluated = {number, *(LEVELS.index(name) for name in config.eval.levels)}
+    return Levels(tuple(levels), number, tuple(sorted(evaluated)))
 
 
-def _capped(config: RunConfig, level: DifficultyConfig) -> DifficultyConfig:
+def _with_turn_cap(config: RunConfig, level: DifficultyConfig) -> DifficultyConfig:
     cap = config.eval.turn_cap
     return level if cap is None else replace(level, turn_cap=cap)
 
@@ -100,11 +100,11 @@ def at_once(config: RunConfig) -> int:
     return max(size, 4 * BLOCK) if config.policy.kind == "tabular" else size
 
 
-def slots_of(held: Sequence[Meeting], slots: int) -> IntArray:
+def slots_of(batch: Sequence[Meeting], slots: int) -> IntArray:
     """Return the policy's slot in each meeting; it differs between repeats, so that `slots` repeats
     with a user form a set.
     """
-    return np.array([(m.user + m.repeat) % slots for m in held], dtype=np.int64)
+    return np.array([(meeting.user + meeting.repeat) % slots for meeting in batch], dtype=np.int64)
 
 
 class TurnDraws:
@@ -114,16 +114,16 @@ class TurnDraws:
     that the numbers do not depend on the number of waves.
     """
 
-    def __init__(self, config: RunConfig, held: Sequence[Meeting]) -> None:
+    def __init__(self, config: RunConfig, batch: Sequence[Meeting]) -> None:
         self._ranges = shares(BLOCK * len(levels_of(config).every), streams(config))
-        self._held, self._turn = held, 0
+        self._batch, self._turn = batch, 0
 
     def random(self, shape: tuple[int, int]) -> FloatArray:
         """Return the next turn's uniforms, shape (meetings, tokens)."""
         self._turn += 1
         rows = []
-        for meeting in self._held:
-            wave = next(n for n, rows_of in enumerate(self._ranges) if meeting.row in rows_of)
+        for meeting in self._batch:
+            wave = next(n for n, block in enumerate(self._ranges) if meeting.row in block)
             seed = (SEED, wave, self._turn, *meeting.generator)
             rows.append((seed, meeting.row - self._ranges[wave].start))
         return _table(rows, shape[1:])
@@ -132,33 +132,33 @@ class TurnDraws:
 class TableDraws:
     """Uniform numbers for a tabular policy in some meetings, one table for all turns."""
 
-    def __init__(self, held: Sequence[Meeting]) -> None:
-        self._held = held
+    def __init__(self, batch: Sequence[Meeting]) -> None:
+        self._batch = batch
 
     def random(self, shape: tuple[int, ...]) -> FloatArray:
         """Return uniforms of shape (meetings, *shape[1:])."""
-        return _table((((SEED, *m.generator), m.row) for m in self._held), shape[1:])
+        return _table((((SEED, *m.generator), m.row) for m in self._batch), shape[1:])
 
 
 def _table(rows: Iterable[tuple[tuple[int, ...], int]], shape: tuple[int, ...]) -> FloatArray:
     """Return rows of generators' tables; `rows`: the seed and the number of each row."""
-    wanted = list(rows)
+    entries = list(rows)
     by_seed: dict[tuple[int, ...], list[int]] = {}
-    for place, (seed, _) in enumerate(wanted):
-        by_seed.setdefault(seed, []).append(place)
-    table = np.empty((len(wanted), *shape))
-    for seed, places in by_seed.items():
-        numbers = [wanted[place][1] for place in places]
-        drawn = np.random.default_rng(seed).random((max(numbers) + 1, *shape))
-        table[places] = drawn[numbers]
+    for index, (seed, _) in enumerate(entries):
+        by_seed.setdefault(seed, []).append(index)
+    table = np.empty((len(entries), *shape))
+    for seed, indices in by_seed.items():
+        numbers = [entries[index][1] for index in indices]
+        uniforms = np.random.default_rng(seed).random((max(numbers) + 1, *shape))
+        table[indices] = uniforms[numbers]
     return table
 
 
-def by_level(held: Sequence[Meeting], finals: Sequence[float]) -> Mapping[int, FloatArray]:
+def by_level(batch: Sequence[Meeting], finals: Sequence[float]) -> Mapping[int, FloatArray]:
     """Return the meetings' outcomes by number of the level, shape (users, repeats)."""
-    numbers = sorted({meeting.level for meeting in held})
-    shape = (1 + max(m.user for m in held), 1 + max(m.repeat for m in held))
+    numbers = sorted({meeting.level for meeting in batch})
+    shape = (1 + max(m.user for m in batch), 1 + max(m.repeat for m in batch))
     outcomes = {number: np.full(shape, np.nan) for number in numbers}
-    for meeting, final in zip(held, finals, strict=True):
+    for meeting, final in zip(batch, finals, strict=True):
         outcomes[meeting.level][meeting.user, meeting.repeat] = final
     return outcomes

@@ -42,20 +42,20 @@ def variance_components(outcomes: FloatArray) -> VarianceComponents:
     Linear Models, section 10.2). With one repeat the components are unknown, and se is that of
     independent values.
     """
-    known = np.isfinite(outcomes)
-    met = known.any(axis=1)
-    values, known = np.where(known, outcomes, 0.0)[met], known[met]
-    counts = known.sum(axis=1)
+    is_known = np.isfinite(outcomes)
+    has_known = is_known.any(axis=1)
+    values, is_known = np.where(is_known, outcomes, 0.0)[has_known], is_known[has_known]
+    counts = is_known.sum(axis=1)
     users, total = len(counts), int(counts.sum())
     if users < 2:
         return VarianceComponents(math.nan, math.nan, math.nan)
     means = values.sum(axis=1) / counts
-    among = float((counts * (means - values.sum() / total) ** 2).sum()) / (users - 1)
+    mean_square = float((counts * (means - values.sum() / total) ** 2).sum()) / (users - 1)
     if total == users:
         return VarianceComponents(math.nan, math.nan, float(means.std(ddof=1)) / math.sqrt(users))
-    within = float((known * (values - means[:, None]) ** 2).sum()) / (total - users)
-    typical = (total - float((counts**2).sum()) / total) / (users - 1)
-    between = max(0.0, (among - within) / typical)
+    within = float((is_known * (values - means[:, None]) ** 2).sum()) / (total - users)
+    typical_count = (total - float((counts**2).sum()) / total) / (users - 1)
+    between = max(0.0, (mean_square - within) / typical_count)
     variance = between * float(((counts / total) ** 2).sum()) + within / total
     return VarianceComponents(math.sqrt(within), math.sqrt(between), math.sqrt(variance))
 
@@ -68,10 +68,10 @@ def best_of(outcomes: FloatArray, k: int) -> float:
     k drawn without replacement, C(i - 1, k - 1) / C(r, k).
     """
 
-    def best(known: FloatArray) -> float:
-        r = len(known)
+    def best(values: FloatArray) -> float:
+        r = len(values)
         chances = [math.comb(i - 1, k - 1) / math.comb(r, k) for i in range(1, r + 1)]
-        return float(np.sort(known) @ np.array(chances))
+        return float(np.sort(values) @ np.array(chances))
 
     return _mean_over_users(outcomes, k, best)
 
@@ -83,9 +83,9 @@ def success_any(outcomes: FloatArray, k: int) -> float:
     Unbiased from c successes of r: 1 - C(r - c, k) / C(r, k) (pass@k, arXiv 2107.03374).
     """
 
-    def chance(known: FloatArray) -> float:
-        missed = int((known < SUCCESS).sum())
-        return 1 - math.comb(missed, k) / math.comb(len(known), k)
+    def chance(values: FloatArray) -> float:
+        missed = int((values < SUCCESS).sum())
+        return 1 - math.comb(missed, k) / math.comb(len(values), k)
 
     return _mean_over_users(outcomes, k, chance)
 
@@ -97,13 +97,13 @@ def success_all(outcomes: FloatArray, k: int) -> float:
     Unbiased from c successes of r: C(c, k) / C(r, k) (pass^k, arXiv 2406.12045).
     """
 
-    def chance(known: FloatArray) -> float:
-        return math.comb(int((known >= SUCCESS).sum()), k) / math.comb(len(known), k)
+    def chance(values: FloatArray) -> float:
+        return math.comb(int((values >= SUCCESS).sum()), k) / math.comb(len(values), k)
 
     return _mean_over_users(outcomes, k, chance)
 
 
 def _mean_over_users(outcomes: FloatArray, k: int, measure: Callable[[FloatArray], float]) -> float:
     by_user = [row[np.isfinite(row)] for row in outcomes]
-    values = [measure(known) for known in by_user if len(known) >= k]
+    values = [measure(user_outcomes) for user_outcomes in by_user if len(user_outcomes) >= k]
     return float(np.mean(values)) if values else math.nan

@@ -50,9 +50,9 @@ def replies(conversations: Iterable[Conversation]) -> Iterator[Reply]:
             if answer.ended == "failed":
                 break
             facts, feeling = count_told(answer.text)
-            left = None if answer.ended else facts
+            facts_told = None if answer.ended else facts
             tested = PUT_TO_THE_TEST in answer.why
-            yield Reply(answer.strategies, after_feeling, None if tested else wanted, left)
+            yield Reply(answer.strategies, after_feeling, None if tested else wanted, facts_told)
             after_feeling = feeling
 
 
@@ -60,18 +60,23 @@ def reply_metrics(conversations: Sequence[Conversation]) -> Metrics:
     """Return the facts gained by asking, and the share of replies that solve: after a feeling, for
     users who came for solving, and for those who did not. None if not measured.
     """
-    every = list(replies(conversations))
-    asked, other = (_mean_told(every, asks) for asks in (True, False))
+    all_replies = list(replies(conversations))
+    after_question, after_other = (_mean_facts(all_replies, asks) for asks in (True, False))
+    question_value = None
+    if after_question is not None and after_other is not None:
+        question_value = after_question - after_other
     return {
-        "grounding/question_value": None if asked is None or other is None else asked - other,
-        "solving/after_feeling": mean_or_none([r.solves for r in every if r.after_feeling]),
-        "solving/where_wanted": mean_or_none([r.solves for r in every if r.wanted is True]),
-        "solving/where_unwanted": mean_or_none([r.solves for r in every if r.wanted is False]),
+        "grounding/question_value": question_value,
+        "solving/after_feeling": mean_or_none([r.solves for r in all_replies if r.after_feeling]),
+        "solving/where_wanted": mean_or_none([r.solves for r in all_replies if r.wanted is True]),
+        "solving/where_unwanted": mean_or_none(
+            [r.solves for r in all_replies if r.wanted is False]
+        ),
     }
 
 
-def _mean_told(every: Sequence[Reply], asks: bool) -> float | None:
+def _mean_facts(all_replies: Sequence[Reply], asks: bool) -> float | None:
     """Return the mean number of facts in answers to replies that ask, or to the others."""
     return mean_or_none(
-        [r.facts_told for r in every if r.facts_told is not None and r.asks == asks]
+        [r.facts_told for r in all_replies if r.facts_told is not None and r.asks == asks]
     )

@@ -55,7 +55,7 @@ def entropy_metrics(trace: TokenTrace, group_size: int) -> Metrics:
         f"entropy/turn_{n}": mean_or_none(trace.entropy_nats[trace.turn == n])
         for n in range(1, MAX_TURNS + 1)
     }
-    lengths = _present(trace.conversation)
+    lengths = _cluster_sizes(trace.conversation)
     sums = np.bincount(trace.conversation, weights=trace.entropy_nats)
     sums = sums[np.bincount(trace.conversation) > 0]
     return {
@@ -107,6 +107,6 @@ def mean_or_none(values: Sequence[float] | NDArray[Any]) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
-def _present(cluster: IntArray) -> IntArray:
+def _cluster_sizes(cluster: IntArray) -> IntArray:
     counts = np.bincount(cluster)
     return counts[counts > 0]

@@ -42,8 +42,8 @@ def turn_records(
             for n in range(1, len(conversation.exchanges) + 1)
         ]
         common = _common(conversation, float(rewards[i]))
-        records += _earlier(conversation, common)
-        records += _own(conversation, common, advantages[i].tolist(), means)
+        records += _earlier_turns(conversation, common)
+        records += _policy_turns(conversation, common, advantages[i].tolist(), means)
     return records
 
 
@@ -64,20 +64,20 @@ def _common(conversation: Conversation, reward: float) -> Common:
     }
 
 
-def _earlier(conversation: Conversation, common: Common) -> list[TurnRecord]:
+def _earlier_turns(conversation: Conversation, common: Common) -> list[TurnRecord]:
     """Return the turns before `conversation.opening`, which carry no gradient."""
     if conversation.start is None:
         return []
-    before, turn = None, conversation.start.opening
+    previous, turn = None, conversation.start.opening
     records: list[TurnRecord] = []
     for number, exchange in enumerate(conversation.before, start=-len(conversation.before)):
         reply = _reply(common, number + 1, "reference", turn, exchange, None, None)
-        records += (_user(common, number, turn, before), reply)
-        before, turn = turn, exchange.answer
+        records += (_user(common, number, turn, previous), reply)
+        previous, turn = turn, exchange.answer
     return records
 
 
-def _own(
+def _policy_turns(
     conversation: Conversation,
     common: Common,
     advantages: Sequence[float],
@@ -130,35 +130,35 @@ def _reply(
     )
 
 
-def _user(common: Common, number: int, turn: UserTurn, before: UserTurn | None) -> TurnRecord:
-    """Return the record of a user's turn, with the reasons for the change since `before`.
+def _user(common: Common, number: int, turn: UserTurn, previous: UserTurn | None) -> TurnRecord:
+    """Return the record of a user's turn, with the reasons for the change since `previous`.
 
-    `before`: the user's previous turn; None for the opening.
+    `previous`: the user's previous turn; None for the opening.
     """
-    moved = None if before is None else account.emotion_causes(before, turn)
+    causes = None if previous is None else account.emotion_causes(previous, turn)
     return TurnRecord(
         **common,
         turn=number,
         speaker="user",
         text=turn.text,
-        emotion_before=None if before is None else before.emotion,
+        emotion_before=None if previous is None else previous.emotion,
         emotion_after=turn.emotion,
         change=turn.change,
         reported_emotion=_finite(turn.reported_emotion),
         ended=turn.ended,
-        **({} if moved is None else _appraisal(moved)),
+        **({} if causes is None else _appraisal(causes)),
     )
 
 
-def _appraisal(moved: account.EmotionCauses) -> dict[str, Any]:
+def _appraisal(causes: account.EmotionCauses) -> dict[str, Any]:
     return {
-        "why": [{"part": part, "effect": effect} for part, effect in moved.effects.items()],
-        "why_unit": moved.unit,
-        "rise_probability": moved.rise_probability,
-        "reason": moved.reason,
-        "fit": moved.fit,
-        "not_language": moved.not_language,
-        "fault": moved.fault,
+        "why": [{"part": part, "effect": effect} for part, effect in causes.effects.items()],
+        "why_unit": causes.unit,
+        "rise_probability": causes.rise_probability,
+        "reason": causes.reason,
+        "fit": causes.fit,
+        "not_language": causes.not_language,
+        "fault": causes.fault,
     }
 
 

@@ -26,10 +26,10 @@ def token_information(log_p: FloatArray, own: int) -> FloatArray:
     of `words_information`. A term may be negative.
     """
     zero = np.zeros((len(log_p), 1))
-    before = np.concatenate([zero, np.cumsum(log_p, axis=1)], axis=1)
-    mixed = np.logaddexp.reduce(before, axis=0)
-    told: FloatArray = log_p[own] - np.diff(mixed)
-    return told
+    prefix_log_p = np.concatenate([zero, np.cumsum(log_p, axis=1)], axis=1)
+    mixed = np.logaddexp.reduce(prefix_log_p, axis=0)
+    information: FloatArray = log_p[own] - np.diff(mixed)
+    return information
 
 
 def words_information(log_p: FloatArray) -> tuple[float, float]:
@@ -42,9 +42,9 @@ def words_information(log_p: FloatArray) -> tuple[float, float]:
     fit best equally counts 1 / m: a policy that says the same to everyone scores 1 / n.
     """
     own, count = np.diagonal(log_p), len(log_p)
-    most = log_p.max(axis=1)
-    mixed = most + np.log(np.exp(log_p - most[:, None]).sum(axis=1)) - math.log(count)
-    fits = log_p == most[:, None]
+    best = log_p.max(axis=1)
+    mixed = best + np.log(np.exp(log_p - best[:, None]).sum(axis=1)) - math.log(count)
+    fits = log_p == best[:, None]
     retrieved = np.diagonal(fits) / fits.sum(axis=1)
     return float((own - mixed).mean()), float(retrieved.mean())
 
@@ -60,8 +60,10 @@ def information_by_class(
     tokens' `token_information`. The parts of disjoint classes that cover all tokens sum to I, and
     are unbiased like I.
     """
-    told = [token_information(own, number) for number, own in enumerate(log_p)]
+    information = [token_information(reply_log_p, index) for index, reply_log_p in enumerate(log_p)]
     return {
-        name: float(np.mean([nats[of].sum() for nats, of in zip(told, marks, strict=True)]))
+        name: float(
+            np.mean([nats[mask].sum() for nats, mask in zip(information, marks, strict=True)])
+        )
         for name, marks in classes.items()
     }

@@ -36,13 +36,13 @@ class LevelResults:
 def columns(results: LevelResults) -> dict[str, float]:
     """Return the level's metrics."""
     outcomes, parts = results.outcomes, repeats.variance_components(results.outcomes)
-    reward = _known_mean(outcomes)
+    reward = _finite_mean(outcomes)
     return {
         "reward": reward,
         "reward_se": parts.se,
         "failed": float(np.isnan(outcomes).sum()),
         "listening": _listening(results),
-        "deaf_reward": _known_mean(results.deaf),
+        "deaf_reward": _finite_mean(results.deaf),
         "listening_share": results.share(reward),
         "within_sd": parts.within_sd,
         "between_sd": parts.between_sd,
@@ -54,26 +54,26 @@ def columns(results: LevelResults) -> dict[str, float]:
 
 def listening_by_turn(results: LevelResults) -> dict[str, float]:
     """Return the level's listening by reply number; empty if no intention is known."""
-    parts = listening_by_reply(*_known(results))
+    parts = listening_by_reply(*_with_intention(results))
     return {f"listening/turn_{number}": nats for number, nats in enumerate(parts, 1)}
 
 
 def _listening(results: LevelResults) -> float:
     """Return listening_nats among users whose intention is known; nan if there are none."""
-    known = _known(results)
-    return listening_nats(*known) if known[0] else math.nan
+    inputs = _with_intention(results)
+    return listening_nats(*inputs) if inputs[0] else math.nan
 
 
-def _known(results: LevelResults) -> tuple[list[Strategies], list[str], list[int]]:
+def _with_intention(results: LevelResults) -> tuple[list[Strategies], list[str], list[int]]:
     """Return strategies, intentions and users of the conversations with a known intention."""
-    known = [(n, intention) for n, intention in enumerate(results.intentions) if intention]
+    pairs = [(n, intention) for n, intention in enumerate(results.intentions) if intention]
     return (
-        [results.strategies[n] for n, _ in known],
-        [intention for _, intention in known],
-        [results.users[n] for n, _ in known],
+        [results.strategies[n] for n, _ in pairs],
+        [intention for _, intention in pairs],
+        [results.users[n] for n, _ in pairs],
     )
 
 
-def _known_mean(values: FloatArray) -> float:
-    known = values[np.isfinite(values)]
-    return float(known.mean()) if len(known) else math.nan
+def _finite_mean(values: FloatArray) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else math.nan

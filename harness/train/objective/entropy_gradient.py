@@ -38,8 +38,8 @@ class EntropyOfTokens:
     def values(self, model: Any) -> FloatArray:
         """Return the entropy at each token in nats, in the order of the rows, shape (tokens,)."""
         values = own_entropies(model, self._ids, self._own, self._temperature, self._limit)
-        every: FloatArray = torch.cat(values).double().cpu().numpy()
-        return every
+        flat: FloatArray = torch.cat(values).double().cpu().numpy()
+        return flat
 
     def gradient(self, model: Any) -> list[Tensor]:
         """Return the gradient of the mean by each trainable weight.
@@ -67,8 +67,8 @@ class EntropyOfTokens:
         own = pad_rows([self._own[i] for i in part], fill=0).bool().to(model.device)
         states, head = own_states(model, ids, own), model.get_output_embeddings()
         count, leaf = sum(map(sum, self._own)), states.detach().requires_grad_()
-        for at in chunks(leaf, head):
-            log_p = log_distribution(head_logits(head, leaf[at]), self._temperature)
+        for piece in chunks(leaf, head):
+            log_p = log_distribution(head_logits(head, leaf[piece]), self._temperature)
             fixed = log_p.detach()
             slope = -fixed.exp() * (fixed + entropies(fixed)[:, None]) / count
             torch.autograd.backward(log_p, slope)
@@ -87,17 +87,17 @@ def moved(model: Any) -> Iterator[Callable[[Tensor], None]]:
     Each call starts from the initial values. Leaving the context restores them bit by bit.
     """
     weights = learning(model)
-    kept = [weight.detach().clone() for weight in weights]
+    initial = [weight.detach().clone() for weight in weights]
 
     @torch.no_grad()
-    def move(by: Tensor) -> None:
-        parts = torch.split(by, [weight.numel() for weight in weights])
-        for weight, start, part in zip(weights, kept, parts, strict=True):
+    def move(offset: Tensor) -> None:
+        parts = torch.split(offset, [weight.numel() for weight in weights])
+        for weight, start, part in zip(weights, initial, parts, strict=True):
             weight.copy_(start + part.view_as(start))
 
     try:
         yield move
     finally:
         with torch.no_grad():
-            for weight, start in zip(weights, kept, strict=True):
+            for weight, start in zip(weights, initial, strict=True):
                 weight.copy_(start)

@@ -105,8 +105,8 @@ def accumulate(
             continue
         ids = pad_rows([batch.ids[i] for i in members], fill=0).to(model.device)
         own = pad_rows([batch.own[i] for i in members], fill=0).bool().to(model.device)
-        some = settings.some(batch.places(members))
-        part = _part(batch, members, ids[:, 1:][own[:, 1:]], some)
+        part_settings = settings.some(batch.places(members))
+        part = _part(batch, members, ids[:, 1:][own[:, 1:]], part_settings)
         result = _backward_part(model, own_states(model, ids, own), part, settings)
         sums += result.sums
         sizes = [sum(batch.own[i]) for i in members]
@@ -122,7 +122,7 @@ def _part(
 ) -> _Part:
     """Return the own `tokens` of the conversations `members`, on the tokens' device."""
 
-    def moved(values: Array) -> Tensor:
+    def to_device(values: Array) -> Tensor:
         """Convert floats to float32 and keep masks and integers."""
         tensor = torch.from_numpy(values)
         return (tensor.float() if tensor.is_floating_point() else tensor).to(tokens.device)
@@ -132,13 +132,13 @@ def _part(
     if batch.old_logp is not None:
         old_logp = torch.cat([batch.old_logp[i] for i in members]).to(tokens.device)
     if batch.engine_logp is not None:
-        engine_logp = moved(np.concatenate([batch.engine_logp[i] for i in members]))
+        engine_logp = to_device(np.concatenate([batch.engine_logp[i] for i in members]))
     return _Part(
         tokens,
-        moved(np.concatenate([batch.advantage[i] for i in members])),
-        moved(owner),
+        to_device(np.concatenate([batch.advantage[i] for i in members])),
+        to_device(owner),
         len(members),
-        settings.selection.map(moved),
+        settings.selection.map(to_device),
         old_logp,
         engine_logp,
         settings.value,
@@ -151,34 +151,38 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
     leaf = states.detach().requires_grad_()
     columns: list[tuple[Tensor, Tensor, Tensor]] = []
     sums = _zeros(model)
-    pieces, whole = chunks(leaf, head), None
+    pieces, whole_loss = chunks(leaf, head), None
     if settings.stack.algorithm.by_conversation and len(pieces) > 1:
-        whole = _loss_of_whole_conversations(head, states.detach(), pieces, part, settings)
-    for at in pieces:
-        logits = head_logits(head, leaf[at])
+        whole_loss = _loss_of_whole_conversations(head, states.detach(), pieces, part, settings)
+    for piece in pieces:
+        logits = head_logits(head, leaf[piece])
         log_p = log_distribution(logits, settings.temperature)
-        logp = drawn_entries(log_p, part.tokens[at])
+        logp = drawn_entries(log_p, part.tokens[piece])
         entropy = entropies(log_p.detach())
-        loss = _loss(logp.detach(), part, at, settings) if whole is None else whole.at(at)
-        chosen = part.selection.at(at)
-        counted = chosen.counted
-        weight = counted * _importance(logp.detach(), part, at)
+        loss = (
+            _loss(logp.detach(), part, piece, settings)
+            if whole_loss is None
+            else whole_loss.at(piece)
+        )
+        selection = part.selection.at(piece)
+        counted = selection.counted
+        weight = counted * _importance(logp.detach(), part, piece)
         slope = weight * loss.policy.slope / settings.denominator
         added = None
         losses = weight * loss.policy.value
         if loss.added is not None:  # remedies' terms are not importance-weighted
             added = counted * loss.added.slope / settings.denominator
-            if chosen.factor is None:
+            if selection.factor is None:
                 slope, added = slope + added, None
             losses = losses + counted * loss.added.value
         by_entropy = None
-        if chosen.has_bonus:
-            by_entropy = counted * (chosen.bonus / settings.denominator)
-            losses = losses - counted * chosen.bonus * entropy
+        if selection.has_bonus:
+            by_entropy = counted * (selection.bonus / settings.denominator)
+            losses = losses - counted * selection.bonus * entropy
         sharper = logp
-        if chosen.factor is not None:
+        if selection.factor is not None:
             sharper = drawn_entries(
-                log_distribution(log_p * chosen.factor[:, None], 1.0), part.tokens[at]
+                log_distribution(log_p * selection.factor[:, None], 1.0), part.tokens[piece]
             )
         _backward_logits(log_p, entropy, by_entropy, (sharper, slope), (logp, added))
         losses = losses.to(sums)
@@ -192,8 +196,8 @@ def _backward_part(model: Any, states: Tensor, part: _Part, settings: LossSettin
         sums[0] += part.value.backward(leaf).to(sums)
     torch.autograd.backward(states, leaf.grad)
     logps, entropy_parts, entropy_t1_parts = zip(*columns, strict=True)
-    joined = torch.cat(logps), torch.cat(entropy_parts), torch.cat(entropy_t1_parts)
-    return _PartResult(joined, sums)
+    merged = torch.cat(logps), torch.cat(entropy_parts), torch.cat(entropy_t1_parts)
+    return _PartResult(merged, sums)
 
 
 def _zeros(model: Any) -> Tensor:
@@ -204,16 +208,16 @@ def _zeros(model: Any) -> Tensor:
     return torch.zeros(4, dtype=torch.float64, device=device)
 
 
-def _loss(logp: Tensor, part: _Part, at: slice, settings: LossSettings) -> RemedyLoss:
-    """Return the loss of the tokens `at`."""
+def _loss(logp: Tensor, part: _Part, piece: slice, settings: LossSettings) -> RemedyLoss:
+    """Return the loss of the tokens `piece`."""
     tokens = LossTokens(
         logp,
-        logp if part.old_logp is None else part.old_logp[at],
-        part.advantage[at],
-        part.conversation[at],
+        logp if part.old_logp is None else part.old_logp[piece],
+        part.advantage[piece],
+        part.conversation[piece],
         part.conversations,
     )
-    return settings.stack.loss(tokens, part.selection.at(at))
+    return settings.stack.loss(tokens, part.selection.at(piece))
 
 
 @torch.no_grad()
@@ -224,18 +228,20 @@ def _loss_of_whole_conversations(
     the head.
     """
     logps = [
-        log_probabilities(head_logits(head, states[at]), part.tokens[at], settings.temperature)
-        for at in pieces
+        log_probabilities(
+            head_logits(head, states[piece]), part.tokens[piece], settings.temperature
+        )
+        for piece in pieces
     ]
     return _loss(torch.cat(logps), part, slice(None), settings)
 
 
-def _importance(logp: Tensor, part: _Part, at: slice) -> Tensor:
+def _importance(logp: Tensor, part: _Part, piece: slice) -> Tensor:
     """Return the importance weight of each token; 1 if the model itself drew the tokens."""
     if part.engine_logp is None:
         return torch.ones_like(logp)
-    old_logp = logp if part.old_logp is None else part.old_logp[at]
-    return importance(old_logp, part.engine_logp[at])
+    old_logp = logp if part.old_logp is None else part.old_logp[piece]
+    return importance(old_logp, part.engine_logp[piece])
 
 
 def _backward_logits(

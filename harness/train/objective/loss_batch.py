@@ -42,8 +42,10 @@ class LossBatch:
 
     def places(self, members: Sequence[int]) -> IntArray:
         """Return the indices of the own tokens of the conversations `members` in the batch."""
-        every = np.split(np.arange(self.tokens), np.cumsum([sum(row) for row in self.own]))
-        return np.concatenate([every[i] for i in members])
+        by_conversation = np.split(
+            np.arange(self.tokens), np.cumsum([sum(row) for row in self.own])
+        )
+        return np.concatenate([by_conversation[i] for i in members])
 
     @property
     def tokens(self) -> int:
@@ -95,7 +97,7 @@ class LossSettings:
     value: ValueTerm | None = None
     """The loss of a critic that shares the policy's trunk; None without one."""
 
-    def some(self, places: IntArray) -> LossSettings:
-        """Return the settings for the own tokens at `places`; the denominator stays as it is."""
-        value = None if self.value is None else self.value.at(places)
-        return replace(self, selection=self.selection.at(places), value=value)
+    def some(self, indices: IntArray) -> LossSettings:
+        """Return the settings for the own tokens at `indices`; the denominator stays as it is."""
+        value = None if self.value is None else self.value.at(indices)
+        return replace(self, selection=self.selection.at(indices), value=value)

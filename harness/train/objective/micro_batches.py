@@ -42,7 +42,7 @@ LEARNING_BYTES = 12
 
 
 Result = TypeVar("Result")
-Told = Callable[[int, int], None]
+OnLower = Callable[[int, int], None]
 """Called with the new limit of tokens and the number of the rank that ran out of memory."""
 
 
@@ -59,17 +59,17 @@ class TokenLimit:
     def __init__(
         self,
         most: int | None = None,
-        told: Told = lambda tokens, rank: None,
+        on_lower: OnLower = lambda tokens, rank: None,
         before_part: Callable[[], None] = lambda: None,
         runs_per_gpu: int = 1,
     ) -> None:
-        """`told` is called when memory runs out, with the new limit and the rank. `before_part` is
-        called before each micro-batch of an update and may raise to stop it. `runs_per_gpu`: number
-        of runs that share the GPU's memory.
+        """`on_lower` is called when memory runs out, with the new limit and the rank. `before_part`
+        is called before each micro-batch of an update and may raise to stop it. `runs_per_gpu`:
+        number of runs that share the GPU's memory.
         """
         self.most = most
         """Tokens including padding; None for the estimate. A single conversation may exceed it."""
-        self._told, self.before_part = told, before_part
+        self._on_lower, self.before_part = on_lower, before_part
         self._runs_per_gpu = runs_per_gpu
 
     def cut(self, model: Any, lengths: Sequence[int]) -> list[list[int]]:
@@ -99,33 +99,33 @@ class TokenLimit:
             try:
                 return work(parts)
             except torch.OutOfMemoryError:
-                shared = [len(part) * lengths[part[-1]] for part in parts if len(part) > 1]
-                if not shared:
+                divisible = [len(part) * lengths[part[-1]] for part in parts if len(part) > 1]
+                if not divisible:
                     raise
             # outside the handler the error no longer holds the frames with the computed tensors
             undo()
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
-            self.lower(max(shared) // 2)
+            self.lower(max(divisible) // 2)
 
     def lower(self, most: int, rank: int = 0) -> None:
         """Limit passes to `most` tokens from now on, since memory ran out on `rank`."""
         if self.most is None or most < self.most:
             self.most = most
-            self._told(most, rank)
+            self._on_lower(most, rank)
 
 
 def begin(
     trainer: TrainerConfig,
     checkpoint: Path | None,
-    told: Told = lambda tokens, rank: None,
+    on_lower: OnLower = lambda tokens, rank: None,
     before_part: Callable[[], None] = lambda: None,
 ) -> TokenLimit:
     """Return the limit at the start of a run, or as saved in `checkpoint`."""
     most = trainer.tokens_at_once
     if checkpoint is not None and (checkpoint / FILE).is_file():
         most = int(json.loads((checkpoint / FILE).read_text(encoding="utf-8"))["tokens_at_once"])
-    return TokenLimit(most, told, before_part, trainer.runs_per_gpu)
+    return TokenLimit(most, on_lower, before_part, trainer.runs_per_gpu)
 
 
 def save(limit: TokenLimit, folder: Path) -> None:
@@ -162,8 +162,8 @@ def _budget(model: Any, runs_per_gpu: int) -> int:
 
 def held_bytes(model: Any) -> int:
     """Return the bytes of a model's weights, gradients and optimiser on this rank."""
-    here = [p.to_local() if hasattr(p, "to_local") else p for p in model.parameters()]
-    return sum(p.nbytes + LEARNING_BYTES * p.numel() * p.requires_grad for p in here)
+    local = [p.to_local() if hasattr(p, "to_local") else p for p in model.parameters()]
+    return sum(p.nbytes + LEARNING_BYTES * p.numel() * p.requires_grad for p in local)
 
 
 def budget_of_a_gpu(total_bytes: int, held_bytes: int) -> int:
@@ -171,14 +171,14 @@ def budget_of_a_gpu(total_bytes: int, held_bytes: int) -> int:
     return int(SHARE_OF_A_GPU * max(0, total_bytes - held_bytes))
 
 
-def activation_bytes(shape: Any, dtype: str, has_adapters: bool, again: bool) -> float:
+def activation_bytes(shape: Any, dtype: str, has_adapters: bool, recomputes: bool) -> float:
     """Return the bytes of activations per token.
 
-    `shape`: the model's config; `again`: whether backward recomputes a layer's activations.
+    `shape`: the model's config; `recomputes`: whether backward recomputes a layer's activations.
     """
-    a_hidden, a_wide, a_recomputed = ACTIVATION_BYTES[dtype, has_adapters]
-    wide = getattr(shape, "intermediate_size", None) or 4 * shape.hidden_size
-    a_layer = a_hidden * shape.hidden_size + a_wide * wide
-    if not again:
-        return float(shape.num_hidden_layers * a_layer)
-    return float(a_layer + shape.num_hidden_layers * shape.hidden_size * a_recomputed)
+    per_hidden, per_wide, per_recomputed = ACTIVATION_BYTES[dtype, has_adapters]
+    width = getattr(shape, "intermediate_size", None) or 4 * shape.hidden_size
+    layer = per_hidden * shape.hidden_size + per_wide * width
+    if not recomputes:
+        return float(shape.num_hidden_layers * layer)
+    return float(layer + shape.num_hidden_layers * shape.hidden_size * per_recomputed)

@@ -86,8 +86,8 @@ def _scores(logits: Tensor, tokens: Tensor, temperature: float) -> Tensor:
     """Return log-probability, entropy, and entropy at temperature 1, shape (tokens, 3)."""
     log_p = log_distribution(logits, temperature)
     entropy = entropies(log_p)
-    at_one = entropy if temperature == 1 else entropies(log_distribution(logits, 1.0))
-    return torch.stack((drawn_entries(log_p, tokens), entropy, at_one), dim=1)
+    entropy_t1 = entropy if temperature == 1 else entropies(log_distribution(logits, 1.0))
+    return torch.stack((drawn_entries(log_p, tokens), entropy, entropy_t1), dim=1)
 
 
 def own_scores(
@@ -113,28 +113,32 @@ def mismatched_ratios(
     `models`: the learner and the start model, which may be the learner without its adapters;
     `others`: the number of the conversation whose replies replace those of each row.
     """
-    made = [_with_replies_of(rows[other], row) for row, other in zip(rows, others, strict=True)]
-    ids, own = [row.ids for row in made], [row.own for row in made]
+    mismatched = [
+        _with_replies_of(rows[other], row) for row, other in zip(rows, others, strict=True)
+    ]
+    ids, own = [row.ids for row in mismatched], [row.own for row in mismatched]
     learner, start = models
-    now = own_log_probabilities(learner, ids, own, temperature, limit)
+    learner_logp = own_log_probabilities(learner, ids, own, temperature, limit)
     with start_weights(start):
-        then = own_log_probabilities(start, ids, own, temperature, limit)
-    return [float((a - b).sum()) for a, b in zip(now, then, strict=True)]
+        start_logp = own_log_probabilities(start, ids, own, temperature, limit)
+    return [float((a - b).sum()) for a, b in zip(learner_logp, start_logp, strict=True)]
 
 
 def _with_replies_of(other: TokenRow, row: TokenRow) -> TokenRow:
     """Return the row with the replies of `other`; it ends with the last reply that both have."""
-    made, before = TokenRow(), 0
+    mismatched, previous = TokenRow(), 0
     for token, turn in zip(row.ids, row.turn, strict=True):
         if turn > max(other.turn):
             break
-        if turn and turn != before:
+        if turn and turn != previous:
             pairs = zip(other.ids, other.turn, strict=True)
-            made.extend([said for said, its_turn in pairs if its_turn == turn], turn)
+            mismatched.extend(
+                [other_token for other_token, other_turn in pairs if other_turn == turn], turn
+            )
         elif not turn:
-            made.extend([token])
-        before = turn
-    return made
+            mismatched.extend([token])
+        previous = turn
+    return mismatched
 
 
 @torch.no_grad()
@@ -166,7 +170,7 @@ def _by_row(
     def work(parts: Sequence[list[int]]) -> list[Tensor]:
         by_row: dict[int, Tensor] = {}
         for part in parts:
-            values = _of_part(model, [ids[i] for i in part], [own[i] for i in part], measure)
+            values = _measure_part(model, [ids[i] for i in part], [own[i] for i in part], measure)
             sizes = [sum(own[i]) for i in part]
             by_row.update(zip(part, torch.split(values, sizes), strict=True))
         return [by_row[i] for i in range(len(ids))]
@@ -174,7 +178,7 @@ def _by_row(
     return (limit or TokenLimit()).within(model, [len(row) for row in ids], work)
 
 
-def _of_part(
+def _measure_part(
     model: Any,
     ids: Sequence[Sequence[int]],
     own: Sequence[Sequence[bool]],
@@ -192,5 +196,5 @@ def _of_part(
         return states.cpu()
     tokens, head = x[:, 1:][mask[:, 1:]], model.get_output_embeddings()
     return torch.cat(
-        [measure(head_logits(head, states[at]), tokens[at]) for at in chunks(states, head)]
+        [measure(head_logits(head, states[piece]), tokens[piece]) for piece in chunks(states, head)]
     )

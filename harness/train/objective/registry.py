@@ -80,11 +80,11 @@ def remedies_of(config: RunConfig) -> tuple[Remedy, ...]:
     for name, values in config.remedy.methods.items():
         ranges.one_of("remedy.methods", name, remedy_names())
         chosen.append(options.build(remedy_class(name), values))
-    for role, what in ONE_ONLY.items():
+    for role, setting in ONE_ONLY.items():
         same = [remedy.name() for remedy in chosen if isinstance(remedy, role)]
         if len(same) > 1:
             raise ConfigError(
-                f"remedy.methods must have one method at most that sets {what}, "
+                f"remedy.methods must have one method at most that sets {setting}, "
                 f"got {' and '.join(same)}"
             )
     return tuple(chosen)
@@ -142,12 +142,12 @@ def _check_together(algorithm: Algorithm, chosen: Sequence[Remedy], config: RunC
     """Raise ConfigError for a remedy or an engine that does not fit the algorithm."""
     kind = f"algorithm.kind={config.algorithm.kind}"
     for remedy in chosen:
-        what = "redraws" if isinstance(remedy, Filling) else "leaves out"
+        verb = "redraws" if isinstance(remedy, Filling) else "leaves out"
         if remedy.needs_groups and not algorithm.needs_groups:
-            rule = f"must go with an algorithm that compares groups, since it {what} some"
+            rule = f"must go with an algorithm that compares groups, since it {verb} some"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule}, got {kind}")
         if remedy.needs_groups and not algorithm.compares_single:
-            rule = f"must go with an algorithm that compares single rewards, since it {what} groups"
+            rule = f"must go with an algorithm that compares single rewards, since it {verb} groups"
             raise ConfigError(f"remedy.methods.{remedy.name()} {rule} by their spread, got {kind}")
         if remedy.needs_negative and not algorithm.has_negative:
             rule = (

@@ -134,20 +134,20 @@ class RemedyStack:
         weight, chosen = np.ones(len(step.logp)), np.zeros(len(step.logp), bool)
         states, terms, shifts, factors = {}, [], [], []
         for remedy in self.remedies:
-            given = step
+            remedy_step = step
             if isinstance(remedy, Adaptive):
                 states[remedy.name()] = remedy.observed(self.states.get(remedy.name(), {}), step)
-                given = replace(step, state=states[remedy.name()])
+                remedy_step = replace(step, state=states[remedy.name()])
             if isinstance(remedy, Weight):
-                weights = remedy.weigh(given)
+                weights = remedy.weigh(remedy_step)
                 weight, chosen = weight * weights.weight, chosen | weights.chosen
             if isinstance(remedy, Term):
-                terms.append(remedy.prepare(given))
+                terms.append(remedy.prepare(remedy_step))
                 chosen = chosen | (remedy.chooses & (terms[-1] != 0))
             if isinstance(remedy, Shift):
-                shifts.append(remedy.shift(given))
+                shifts.append(remedy.shift(remedy_step))
             if isinstance(remedy, Sharpening):
-                factors.append(remedy.factors(given))
+                factors.append(remedy.factors(remedy_step))
                 chosen = chosen | (factors[-1] != 1)
         return TokenSelection(
             weight,
@@ -173,10 +173,10 @@ class RemedyStack:
         The entropy bonus is not included, since its gradient does not pass through log p.
         """
         plain = self.plain_loss(tokens, selection)
-        given = tokens
+        shifted = tokens
         if selection.shift is not None:
-            given = replace(tokens, advantage=tokens.advantage + selection.shift)
-        shaped = self._shaped(given, selection, plain if given is tokens else None)
+            shifted = replace(tokens, advantage=tokens.advantage + selection.shift)
+        shaped = self._shape_loss(shifted, selection, plain if shifted is tokens else None)
         weighed = replace(
             shaped, value=selection.weight * shaped.value, slope=selection.weight * shaped.slope
         )
@@ -185,12 +185,12 @@ class RemedyStack:
             acted = acted | (selection.bonus != 0)
         if selection.factor is not None:
             acted = acted | ((selection.factor != 1) & (weighed.slope != 0))
-        added = self._added(tokens, selection)
+        added = self._sum_terms(tokens, selection)
         if added is not None:
             acted = acted | (added.slope != 0)
         return RemedyLoss(weighed, added, acted)
 
-    def _shaped(
+    def _shape_loss(
         self, tokens: LossTokens, selection: TokenSelection, plain: TokenLoss | None
     ) -> TokenLoss:
         """Return the policy-gradient term before weighting; `plain`: the algorithm's, if known."""
@@ -201,11 +201,11 @@ class RemedyStack:
             ratio = ratio.at(selection.states[ratio.name()])
         return ratio.surrogate(tokens.logp, tokens.old_logp, tokens.advantage)
 
-    def _added(self, tokens: LossTokens, selection: TokenSelection) -> Added | None:
+    def _sum_terms(self, tokens: LossTokens, selection: TokenSelection) -> Added | None:
         """Return the sum of the terms that remedies add to each token's loss; None without any."""
         added = None
-        adding = [remedy for remedy in self.remedies if isinstance(remedy, Term)]
-        for remedy, prepared in zip(adding, selection.terms, strict=True):
+        term_remedies = [remedy for remedy in self.remedies if isinstance(remedy, Term)]
+        for remedy, prepared in zip(term_remedies, selection.terms, strict=True):
             term = remedy.term(tokens.logp, tokens.old_logp, prepared)
             if added is not None:
                 term = Added(added.value + term.value, added.slope + term.slope)

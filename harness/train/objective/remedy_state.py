@@ -37,9 +37,10 @@ def _read(path: Path) -> tuple[float, dict[str, State]]:
     """Return the coefficient and the states that `save` wrote. Raises DataError."""
     try:
         saved = json.loads(path.read_text(encoding="utf-8"))
-        every = saved.get("states", {})  # checkpoints of older versions lack it
+        saved_states = saved.get("states", {})  # checkpoints of older versions lack it
         states: dict[str, State] = {
-            name: {key: _finite(x) for key, x in every[name].items()} for name in every
+            name: {key: _finite(value) for key, value in saved_states[name].items()}
+            for name in saved_states
         }
         return _finite(saved["coefficient"]), states
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:

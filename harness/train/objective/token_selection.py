@@ -52,9 +52,9 @@ class TokenSelection:
         ones = namespace(self.weight).ones_like(self.weight)
         return ones if self.lost is None else ones * ~self.lost
 
-    def at(self, places: slice | IntArray) -> TokenSelection:
-        """Return the selection of the tokens at `places`."""
-        return self.map(lambda column: column[places])
+    def at(self, indices: slice | IntArray) -> TokenSelection:
+        """Return the selection of the tokens at `indices`."""
+        return self.map(lambda column: column[indices])
 
     def map(self, convert: Callable[[Array], Array]) -> TokenSelection:
         """Return the selection with all arrays converted, for example from numpy to a device."""
@@ -95,7 +95,7 @@ class RemedyLoss:
         value, slope = self.policy.value + self.added.value, self.policy.slope + self.added.slope
         return replace(self.policy, value=value, slope=slope)
 
-    def at(self, places: slice) -> RemedyLoss:
-        """Return the loss of the tokens at `places`."""
-        added = self.added and Added(self.added.value[places], self.added.slope[places])
-        return RemedyLoss(self.policy.at(places), added, self.acted[places])
+    def at(self, indices: slice) -> RemedyLoss:
+        """Return the loss of the tokens at `indices`."""
+        added = self.added and Added(self.added.value[indices], self.added.slope[indices])
+        return RemedyLoss(self.policy.at(indices), added, self.acted[indices])

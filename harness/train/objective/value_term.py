@@ -33,9 +33,9 @@ class ValueTerm:
     """The coefficient of the loss in the policy's loss, divided by the number of targets in the
     whole batch; the same on every rank and in every micro-batch."""
 
-    def at(self, places: IntArray) -> ValueTerm:
-        """Return the term of the tokens at `places`."""
-        return replace(self, before=self.before[places], target=self.target[places])
+    def at(self, indices: IntArray) -> ValueTerm:
+        """Return the term of the tokens at `indices`."""
+        return replace(self, before=self.before[indices], target=self.target[indices])
 
     def backward(self, states: Tensor) -> Tensor:
         """Add the term's gradient to `states.grad` and return the term, a scalar.
@@ -43,15 +43,15 @@ class ValueTerm:
         `states`: the hidden states that the tokens were drawn from, a leaf of shape
         (tokens, hidden). The critic normalises them to unit length.
         """
-        at = torch.from_numpy(np.flatnonzero(np.isfinite(self.target))).to(states.device)
+        indices = torch.from_numpy(np.flatnonzero(np.isfinite(self.target))).to(states.device)
         head, before, target = (
             torch.from_numpy(column).float().to(states.device)
             for column in (self.head, self.before, self.target)
         )
         with torch.autocast(states.device.type, enabled=False):
-            read = states[at].float()
-            values = (read / read.norm(dim=1, keepdim=True)) @ head[:-1] + head[-1]
-            losses: Tensor = value_losses(values, before[at], target[at], self.clip)
+            selected = states[indices].float()
+            values = (selected / selected.norm(dim=1, keepdim=True)) @ head[:-1] + head[-1]
+            losses: Tensor = value_losses(values, before[indices], target[indices], self.clip)
             term = self.scale * losses.sum()
         term.backward()  # type: ignore[no-untyped-call]
         return term.detach()

@@ -51,14 +51,14 @@ class Doubling(Adaptive, ABC):
         zeta = state.get("zeta", self.zeta)
         if "zeta" in state:
             below = float(step.entropy_nats.mean()) < self.target_share * start
-            zeta = self._moved(zeta, 1.0 if below else -1.0)
+            zeta = self._move(zeta, 1.0 if below else -1.0)
         return {"zeta": zeta, "start_nats": start}
 
-    def _moved(self, zeta: float, sign: float) -> float:
+    def _move(self, zeta: float, sign: float) -> float:
         """Return the coefficient moved one step towards `sign`: 1 to raise H, -1 to lower it."""
-        along = sign * zeta
-        if along > 0:
-            along = min(self.most, max(self.least, 2 * along))
+        aligned = sign * zeta
+        if aligned > 0:
+            aligned = min(self.most, max(self.least, 2 * aligned))
         else:
-            along = along / 2 if along / 2 <= -self.least else self.least
-        return sign * along
+            aligned = aligned / 2 if aligned / 2 <= -self.least else self.least
+        return sign * aligned

@@ -14,7 +14,7 @@ TINY = 1e-6
 
 def group_means(rewards: FloatArray, group_size: int) -> FloatArray:
     """Return the mean of each group's known rewards, shape (groups,); nan where none is known."""
-    known, values = _known(rewards, group_size)
+    known, values = _split_known(rewards, group_size)
     count = known.sum(axis=1)
     return np.where(count > 0, values.sum(axis=1) / np.maximum(count, 1), np.nan)
 
@@ -24,10 +24,10 @@ def group_stds(rewards: FloatArray, group_size: int) -> FloatArray:
 
     It is exactly 0 where all rewards are equal, and nan where none is known.
     """
-    known, values = _known(rewards, group_size)
+    known, values = _split_known(rewards, group_size)
     means = group_means(rewards, group_size)
-    apart = np.where(known, values - np.nan_to_num(means)[:, None], 0.0)
-    std = np.sqrt((apart**2).sum(axis=1) / np.maximum(known.sum(axis=1), 1))
+    deviations = np.where(known, values - np.nan_to_num(means)[:, None], 0.0)
+    std = np.sqrt((deviations**2).sum(axis=1) / np.maximum(known.sum(axis=1), 1))
     lowest = np.where(known, values, np.inf).min(axis=1)
     highest = np.where(known, values, -np.inf).max(axis=1)
     # A mean of equal numbers may differ from them in the last bit; equal rewards carry no signal.
@@ -46,7 +46,7 @@ def group_relative(
     arXiv 2503.20783, section 3.2. `std_over`: `group` for the std of the group's rewards, `batch`
     for that of all rewards of the batch, as in arXiv 2508.08221.
     """
-    known, values = _known(rewards, group_size)
+    known, values = _split_known(rewards, group_size)
     means, stds = group_means(rewards, group_size), group_stds(rewards, group_size)
     centred = np.where(known & (stds > 0)[:, None], values - np.nan_to_num(means)[:, None], 0.0)
     if std_floor is None:
@@ -64,7 +64,7 @@ def leave_one_out(rewards: FloatArray, group_size: int) -> FloatArray:
     Groups are consecutive. A missing reward (nan) is left out of the baselines and gets 0, as does
     the only known reward of a group.
     """
-    known = _known(rewards, group_size)[0]
+    known = _split_known(rewards, group_size)[0]
     count = known.sum(axis=1, keepdims=True)
     # n / (n - 1) (r - mean of all) is r - mean of the others
     scale = np.where(count > 1, count / np.maximum(count - 1, 1), 0.0)
@@ -85,8 +85,8 @@ def permuted_within_groups(
     source = (order + group_size * np.arange(groups)[:, None]).ravel()
     # each group has as many known rows as known places, so the boolean indexing stays within groups
     source[known], source[~known] = source[known[source]], np.flatnonzero(~known)
-    dealt: FloatArray = advantages[source]
-    return dealt
+    permuted: FloatArray = advantages[source]
+    return permuted
 
 
 def partners(count: int, group_size: int) -> IntArray:
@@ -95,11 +95,11 @@ def partners(count: int, group_size: int) -> IntArray:
     This is the conversation at the same place in the next group. A batch of one group has no other
     user; the index is then that of the next conversation.
     """
-    apart = group_size if count > group_size else 1
-    return (np.arange(count) + apart) % count
+    distance = group_size if count > group_size else 1
+    return (np.arange(count) + distance) % count
 
 
-def _known(rewards: FloatArray, group_size: int) -> tuple[NDArray[np.bool_], FloatArray]:
+def _split_known(rewards: FloatArray, group_size: int) -> tuple[NDArray[np.bool_], FloatArray]:
     grouped = rewards.reshape(-1, group_size)
     known = np.isfinite(grouped)
     return known, np.where(known, grouped, 0.0)
@@ -125,9 +125,9 @@ def top_means(values: FloatArray, owner: IntArray, share: float) -> FloatArray:
     order = np.lexsort((-values, owner))
     counts = np.bincount(owner)
     rank = np.arange(len(values)) - np.repeat(np.cumsum(counts) - counts, counts)
-    most = np.maximum(1, (share * counts).astype(np.int64))
-    kept = rank < most[owner[order]]
-    means: FloatArray = np.bincount(owner[order], np.where(kept, values[order], 0.0)) / most
+    top_counts = np.maximum(1, (share * counts).astype(np.int64))
+    is_top = rank < top_counts[owner[order]]
+    means: FloatArray = np.bincount(owner[order], np.where(is_top, values[order], 0.0)) / top_counts
     return means
 
 

@@ -105,10 +105,10 @@ class LinearCritic:
 
     def fitted(self, features: FloatArray, targets: FloatArray) -> LinearCritic:
         x, (weights, first, second) = _with_bias(features), self._state_for(features.shape[1])
-        updates, before = self.updates, x @ weights
+        updates, old_values = self.updates, x @ weights
         with np.errstate(all="ignore"):  # non-finite numbers raise below
             for _ in range(self.passes):
-                errors = value_slopes(x @ weights, before, targets, self.clip)
+                errors = value_slopes(x @ weights, old_values, targets, self.clip)
                 gradient = x.T @ errors / len(targets)
                 updates += 1
                 first = BETA1 * first + (1 - BETA1) * gradient
@@ -119,11 +119,11 @@ class LinearCritic:
             # a critic that fits this batch well can still have been far off before the fit
             errors_after = {
                 count: float(((predicted - targets) ** 2).mean())
-                for count, predicted in ((updates, x @ weights), (self.updates, before))
+                for count, predicted in ((updates, x @ weights), (self.updates, old_values))
             }
-            most = MOST_ERROR * max(1.0, float((targets**2).mean()))
+            limit = MOST_ERROR * max(1.0, float((targets**2).mean()))
         for count, error in errors_after.items():
-            if not (np.isfinite(state).all() and error <= most):
+            if not (np.isfinite(state).all() and error <= limit):
                 raise DivergedError(
                     f"the critic must stay near the rewards, and is off by {error**0.5:.3g} (root "
                     f"mean square) after {count} updates at {self.key}={self.rate:g}; lower the "
@@ -163,25 +163,25 @@ class LinearCritic:
         return self.state
 
 
-def value_losses(values: Array, before: Array, targets: Array, clip: float | None) -> Array:
-    """Return the loss of each value, shape (actions,); `before`: the values before the batch."""
+def value_losses(values: Array, old_values: Array, targets: Array, clip: float | None) -> Array:
+    """Return the loss of each value, shape (actions,); `old_values`: those before the batch."""
     errors = (values - targets) ** 2
     if clip is not None:
-        held = before + (values - before).clip(-clip, clip)
-        errors = namespace(values).maximum(errors, (held - targets) ** 2)
+        clipped = old_values + (values - old_values).clip(-clip, clip)
+        errors = namespace(values).maximum(errors, (clipped - targets) ** 2)
     return errors / 2
 
 
 def value_slopes(
-    values: FloatArray, before: FloatArray, targets: FloatArray, clip: float | None
+    values: FloatArray, old_values: FloatArray, targets: FloatArray, clip: float | None
 ) -> FloatArray:
     """Return the derivative of `value_losses` by the values, shape (actions,)."""
     slopes = values - targets
     if clip is None:
         return slopes
-    held = before + np.clip(values - before, -clip, clip)
-    stopped = (np.abs(values - before) > clip) & ((held - targets) ** 2 > slopes**2)
-    return np.where(stopped, 0.0, slopes)
+    clipped = old_values + np.clip(values - old_values, -clip, clip)
+    is_clipped = (np.abs(values - old_values) > clip) & ((clipped - targets) ** 2 > slopes**2)
+    return np.where(is_clipped, 0.0, slopes)
 
 
 def fit_metrics(values: FloatArray, targets: FloatArray) -> dict[str, float | None]:

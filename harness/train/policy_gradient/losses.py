@@ -70,10 +70,10 @@ class TokenLoss:
         nowhere = namespace(value).zeros_like(value) != 0
         return cls(value, slope, nowhere, nowhere)
 
-    def at(self, places: slice) -> TokenLoss:
-        """Return the loss of the tokens at `places`."""
+    def at(self, indices: slice) -> TokenLoss:
+        """Return the loss of the tokens at `indices`."""
         return TokenLoss(
-            self.value[places], self.slope[places], self.low[places], self.high[places]
+            self.value[indices], self.slope[indices], self.low[indices], self.high[indices]
         )
 
 
@@ -128,7 +128,7 @@ def gradient_preserving_clip(
     below = (advantage < 0) & (ratio < 1 - low[0])
     above = (advantage > 0) & (ratio > 1 + high[0])
     beyond = xp.where(above, high[1] * (1 + high[0]), ratio)
-    kept = xp.where(below, low[1] * (1 - low[0]), beyond)
-    far = (advantage < 0) & (ratio > dual_clip)
-    value = -xp.where(far, dual_clip, kept) * advantage
-    return TokenLoss(value, xp.where(far, 0.0, value), below, above)
+    bounded = xp.where(below, low[1] * (1 - low[0]), beyond)
+    is_far = (advantage < 0) & (ratio > dual_clip)
+    value = -xp.where(is_far, dual_clip, bounded) * advantage
+    return TokenLoss(value, xp.where(is_far, 0.0, value), below, above)

@@ -84,14 +84,14 @@ def by_reply(
     return (1 - rewards.mix) * advantages + rewards.mix * _by_turn(rewards, normalised)
 
 
-def _by_turn(rewards: Rewards, compared: Advantages) -> FloatArray:
+def _by_turn(rewards: Rewards, compare: Advantages) -> FloatArray:
     """Return each reply's advantage from `per_turn`, shape (conversations, MAX_TURNS)."""
     per_turn = np.asarray(rewards.per_turn)
-    own = np.stack([compared(column) for column in per_turn.T], axis=1)
+    own = np.stack([compare(column) for column in per_turn.T], axis=1)
     if not rewards.return_mix:
         return own
-    answered_for = np.stack([compared(column) for column in returns(per_turn).T], axis=1)
-    return blend(own, answered_for, rewards.return_mix)
+    by_return = np.stack([compare(column) for column in returns(per_turn).T], axis=1)
+    return blend(own, by_return, rewards.return_mix)
 
 
 def returns(per_turn: FloatArray) -> FloatArray:

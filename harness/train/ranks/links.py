@@ -54,8 +54,8 @@ class Rendezvous:
         """Return a store for one process group. Raises RuntimeError."""
         if self.folder:
             return dist.FileStore(str(Path(self.folder) / name), size)
-        later = timedelta(seconds=FOUND_WITHIN_S)
-        return dist.PrefixStore(name, dist.TCPStore(self.host, self.port, timeout=later))
+        timeout = timedelta(seconds=FOUND_WITHIN_S)
+        return dist.PrefixStore(name, dist.TCPStore(self.host, self.port, timeout=timeout))
 
 
 def store_of_nodes(host: str, address: str) -> tuple[Any, Rendezvous]:
@@ -63,8 +63,8 @@ def store_of_nodes(host: str, address: str) -> tuple[Any, Rendezvous]:
 
     `host`: name of rank 0's node for the others; `address`: address at which they reach it.
     """
-    later = timedelta(seconds=FOUND_WITHIN_S)
-    store = dist.TCPStore("0.0.0.0", 0, is_master=True, wait_for_workers=False, timeout=later)
+    timeout = timedelta(seconds=FOUND_WITHIN_S)
+    store = dist.TCPStore("0.0.0.0", 0, is_master=True, wait_for_workers=False, timeout=timeout)
     return store, Rendezvous(host=host, port=store.port, address=address)
 
 
@@ -77,24 +77,26 @@ class Links:
 
     def __init__(
         self,
-        where: Rendezvous,
+        rendezvous: Rendezvous,
         rank: int,
         size: int,
         device: str,
         timeout_s: float,
         check: Callable[[], None] = lambda: None,
     ) -> None:
-        """`where`: the ranks' rendezvous; with NCCL they connect at the first transfer.
+        """`rendezvous`: that of the ranks; with NCCL they connect at the first transfer.
         `timeout_s`: longest wait for the other ranks. `check`: called repeatedly during transfers;
         may raise to give up.
 
         Raises RuntimeError if the ranks do not find each other.
         """
         self.timeout_s, self._check = timeout_s, check
-        self._where, self._rank, self._size, self._device = where, rank, size, device
+        self._rendezvous, self._rank, self._size, self._device = rendezvous, rank, size, device
         self._world: Any = None
-        later = timedelta(seconds=2 * timeout_s)  # so that TransferTimeout comes first
-        self._group = _group(where.store("ranks", size), rank, size, device, later, where.address)
+        timeout = timedelta(seconds=2 * timeout_s)  # so that TransferTimeout comes first
+        self._group = _group(
+            rendezvous.store("ranks", size), rank, size, device, timeout, rendezvous.address
+        )
 
     def world(self) -> Any:
         """Return a device mesh of all ranks over torch's default group, which is created here.
@@ -103,9 +105,9 @@ class Links:
         """
         if self._world is not None:
             return self._world
-        store = self._where.store("world", self._size)
+        store = self._rendezvous.store("world", self._size)
         backend = "nccl" if self._device == "cuda" else "gloo"
-        on_loopback = self._where.address == LOOPBACK
+        on_loopback = self._rendezvous.address == LOOPBACK
         if on_loopback:  # else gloo listens at the machine's name
             os.environ.setdefault("GLOO_SOCKET_IFNAME", _loopback())
         dist.init_process_group(
@@ -120,9 +122,10 @@ class Links:
 
     def mates(self, size: int) -> GroupLinks:
         """Return this rank's group of `size` neighbouring ranks. Raises RuntimeError."""
-        first = self._rank // size * size
-        store, later = self._where.store(f"ranks-{first}", size), timedelta(seconds=ROUND_S)
-        group = _group(store, self._rank - first, size, "cpu", later, self._where.address)
+        first_rank = self._rank // size * size
+        store = self._rendezvous.store(f"ranks-{first_rank}", size)
+        rank, timeout = self._rank - first_rank, timedelta(seconds=ROUND_S)
+        group = _group(store, rank, size, "cpu", timeout, self._rendezvous.address)
         return GroupLinks(group, self._check)
 
     def gather_gradient(self, model: Any) -> None:
@@ -133,35 +136,39 @@ class Links:
         """
         options = dist.ReduceOptions()
         options.rootRank, options.reduceOp = LEADER, dist.ReduceOp.SUM
-        learning = [p for p in model.parameters() if p.requires_grad]
-        for parameter in learning:
+        trainable = [p for p in model.parameters() if p.requires_grad]
+        for parameter in trainable:
             if parameter.grad is None:
                 parameter.grad = torch.zeros_like(parameter)
-        self._together([p.grad for p in learning], lambda flat: self._group.reduce(flat, options))
+        self._transfer_in_buckets(
+            [p.grad for p in trainable], lambda flat: self._group.reduce(flat, options)
+        )
         if self._group.rank() != LEADER:
             model.zero_grad(set_to_none=True)
 
     @torch.no_grad()
-    def share_weights(self, model: Any, every: bool) -> None:
-        """Send rank 0's weights to all ranks: the trainable ones, or all if `every`.
+    def share_weights(self, model: Any, all_weights: bool) -> None:
+        """Send rank 0's weights to all ranks: the trainable ones, or all if `all_weights`.
 
         Raises as `gather_gradient` does.
         """
         options = dist.BroadcastOptions()
         options.rootRank = LEADER
-        weights = [p.data for p in model.parameters() if every or p.requires_grad]
-        self._together(weights, lambda flat: self._group.broadcast(flat, options))
+        weights = [p.data for p in model.parameters() if all_weights or p.requires_grad]
+        self._transfer_in_buckets(weights, lambda flat: self._group.broadcast(flat, options))
 
-    def _together(self, tensors: Sequence[Tensor], travel: Callable[[list[Tensor]], Any]) -> None:
+    def _transfer_in_buckets(
+        self, tensors: Sequence[Tensor], transfer: Callable[[list[Tensor]], Any]
+    ) -> None:
         """Transfer tensors in buckets, in place."""
         for bucket in _buckets(tensors):
             flat = torch.cat([tensor.reshape(-1) for tensor in bucket])
-            self._arrived(travel([flat]))
+            self._wait_for(transfer([flat]))
             parts = torch.split(flat, [tensor.numel() for tensor in bucket])
             for tensor, part in zip(bucket, parts, strict=True):
                 tensor.copy_(part.view_as(tensor))
 
-    def _arrived(self, work: Any) -> None:
+    def _wait_for(self, work: Any) -> None:
         wait_for_transfer(work, self._group, self._check, self.timeout_s)
 
 
@@ -195,14 +202,14 @@ class GroupLinks:
         padded = torch.zeros(max(sizes), dtype=torch.uint8)
         padded[: own.numel()] = own
         all_bytes = zip(self._all(padded), sizes, strict=True)
-        return [pickle.loads(given[:size].numpy().tobytes()) for given, size in all_bytes]
+        return [pickle.loads(received[:size].numpy().tobytes()) for received, size in all_bytes]
 
     def _all(self, tensor: Tensor) -> list[Tensor]:
-        found = [torch.empty_like(tensor) for _ in range(self.size)]
+        tensors = [torch.empty_like(tensor) for _ in range(self.size)]
         wait_for_transfer(
-            self._group.allgather([found], [tensor]), self._group, self._check, ROUND_S
+            self._group.allgather([tensors], [tensor]), self._group, self._check, ROUND_S
         )
-        return found
+        return tensors
 
 
 def mates_of(links: Links, size: int) -> GroupLinks | None:
@@ -223,11 +230,11 @@ def wait_for_transfer(work: Any, group: Any, check: Callable[[], None], timeout_
     The device's stream waits only for a completed transfer. One that never ended would block later
     copies of the tensors to be saved.
     """
-    until = time.monotonic() + timeout_s
+    deadline = time.monotonic() + timeout_s
     try:
         while not work.is_completed():
             check()
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 raise TransferTimeout
             time.sleep(POLL_S)
     except Exception:
@@ -250,8 +257,8 @@ def _buckets(tensors: Sequence[Tensor]) -> Iterator[list[Tensor]]:
     """Yield runs of tensors of one dtype, with at most BUCKET numbers or a single tensor."""
     bucket: list[Tensor] = []
     for tensor in tensors:
-        full = sum(t.numel() for t in bucket) + tensor.numel() > BUCKET
-        if bucket and (full or bucket[0].dtype != tensor.dtype):
+        is_full = sum(t.numel() for t in bucket) + tensor.numel() > BUCKET
+        if bucket and (is_full or bucket[0].dtype != tensor.dtype):
             yield bucket
             bucket = []
         bucket.append(tensor)

@@ -44,26 +44,26 @@ def main() -> int:
         safe_text.say(str(error))
         return error.exit_code
     except (OSError, EOFError, AuthenticationError) as error:
-        where = f"rank 0 cannot be reached: {type(error).__name__}: {error}"
-        safe_text.say(f"{arguments.run}: {where}")
+        problem = f"rank 0 cannot be reached: {type(error).__name__}: {error}"
+        safe_text.say(f"{arguments.run}: {problem}")
         return StoppedError.exit_code
 
 
 def wait_for_rank_0(run: Path, step: SlurmStep) -> RankAddress:
-    """Wait for rank 0 of this step and return the place where it listens.
+    """Wait for rank 0 of this step and return the address where it listens.
 
     Raises StoppedError after JOINED_WITHIN_S, or if rank 0's process ends before.
     """
-    until = time.monotonic() + JOINED_WITHIN_S
-    while time.monotonic() < until:
-        place = read(run)
-        if place is not None and place.step == step.name:
-            if place.ended:
+    deadline = time.monotonic() + JOINED_WITHIN_S
+    while time.monotonic() < deadline:
+        address = read(run)
+        if address is not None and address.step == step.name:
+            if address.ended:
                 raise StoppedError(
                     f"{run}: a node needs rank 0, got word from {step.nodes[0]} that its process "
-                    f"{place.ended} before the nodes had met"
+                    f"{address.ended} before the nodes had met"
                 )
-            return place
+            return address
         time.sleep(POLL_S)
     raise StoppedError(
         f"{run}: a node needs rank 0, got no word of it from {step.nodes[0]} in "
@@ -71,13 +71,13 @@ def wait_for_rank_0(run: Path, step: SlurmStep) -> RankAddress:
     )
 
 
-def help_at(place: RankAddress, node: int) -> int:
+def help_at(address: RankAddress, node: int) -> int:
     """Carry out rank 0's orders until it sends `end`, and return the exit code."""
-    own = call(place, Hello(node))
+    own_socket = call(address, Hello(node))
     for number in process.STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # Slurm sends them to all nodes; only rank 0 reacts
-    connection, ranks = connection_of(own), dict[int, subprocess.Popen[bytes]]()
-    told: set[int] = set()
+    connection, ranks = connection_of(own_socket), dict[int, subprocess.Popen[bytes]]()
+    reported: set[int] = set()
     try:
         while True:
             if select.select([connection], [], [], POLL_S)[0]:
@@ -87,10 +87,10 @@ def help_at(place: RankAddress, node: int) -> int:
                 if word == "kill":
                     ranks[values[0]].kill()
                 if word == "start":
-                    ranks |= _start(place, node, *values)
+                    ranks |= _start(address, node, *values)
             for rank, child in ranks.items():
-                if rank not in told and child.poll() is not None:
-                    told.add(rank)
+                if rank not in reported and child.poll() is not None:
+                    reported.add(rank)
                     connection.send((rank, child.returncode))
     except (EOFError, OSError):
         safe_text.say("rank 0 is gone")
@@ -101,19 +101,19 @@ def help_at(place: RankAddress, node: int) -> int:
 
 
 def _start(
-    place: RankAddress, node: int, run: str, numbers: tuple[int, ...]
+    address: RankAddress, node: int, run: str, ranks: tuple[int, ...]
 ) -> dict[int, subprocess.Popen[bytes]]:
     """Start this node's ranks, each on its own GPU if the node has leased any."""
-    cards = [card for card in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if card]
+    gpus = [gpu for gpu in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if gpu]
     started = {}
-    for place_here, rank in enumerate(numbers):
+    for index, rank in enumerate(ranks):
         with contextlib.ExitStack() as stack:
             calls, asks = (
-                stack.enter_context(call(place, Hello(node, rank, purpose)))
+                stack.enter_context(call(address, Hello(node, rank, purpose)))
                 for purpose in ("calls", "asks")
             )
-            card = cards[place_here] if cards else ""
-            started[rank] = rank_process.start_process(Path(run), calls, asks, card)
+            gpu = gpus[index] if gpus else ""
+            started[rank] = rank_process.start_process(Path(run), calls, asks, gpu)
     return started
 
 

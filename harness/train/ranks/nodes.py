@@ -36,15 +36,15 @@ GONE = -1
 POLL_S = 0.1
 
 
-def keep_alive(own: socket.socket) -> socket.socket:
+def keep_alive(sock: socket.socket) -> socket.socket:
     """Set TCP keep-alive, which notices the loss of a node, and send small messages at once."""
-    own.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     options = {"TCP_KEEPIDLE": IDLE_S, "TCP_KEEPINTVL": PROBE_S, "TCP_KEEPCNT": PROBES}
     options |= {"TCP_USER_TIMEOUT": 1000 * (IDLE_S + PROBES * PROBE_S), "TCP_NODELAY": 1}
     for name, value in options.items():
         if hasattr(socket, name):  # not all on macOS
-            own.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
-    return own
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    return sock
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,9 @@ class Hello:
 class Node:
     """Another node, from the view of rank 0."""
 
-    def __init__(self, name: str, own: socket.socket) -> None:
-        self.name, self._socket = name, own
-        self._connection = connection_of(own)
+    def __init__(self, name: str, sock: socket.socket) -> None:
+        self.name, self._socket = name, sock
+        self._connection = connection_of(sock)
         self.codes: dict[int, int] = {}
         """Exit codes of the node's ranks that have ended."""
         self.is_gone = False
@@ -101,8 +101,8 @@ class RemoteProcess(Process):
         return GONE if code is None and self._node.is_gone else code
 
     def wait(self, timeout_s: float) -> bool:
-        until = time.monotonic() + timeout_s
-        while self.poll() is None and time.monotonic() < until:
+        deadline = time.monotonic() + timeout_s
+        while self.poll() is None and time.monotonic() < deadline:
             time.sleep(POLL_S)
         return self.poll() is not None
 
@@ -141,57 +141,57 @@ class Nodes:
         with contextlib.suppress(OSError):  # closed
             while True:
                 try:
-                    theirs, _ = self._server.accept()
+                    peer, _ = self._server.accept()
                 except ConnectionAbortedError:  # the peer has disconnected again
                     continue
-                threading.Thread(target=self._greet, args=(theirs,), daemon=True).start()
+                threading.Thread(target=self._greet, args=(peer,), daemon=True).start()
 
-    def _greet(self, theirs: socket.socket) -> None:
+    def _greet(self, peer: socket.socket) -> None:
         try:
-            with connection_of(keep_alive(theirs)) as connection:
+            with connection_of(keep_alive(peer)) as connection:
                 deliver_challenge(connection, self._key.encode())
                 answer_challenge(connection, self._key.encode())
                 hello = connection.recv()
         except (OSError, EOFError, AuthenticationError):
-            theirs.close()
+            peer.close()
             return
-        self._calls.put((hello, theirs))
+        self._calls.put((hello, peer))
 
     def _gather(self) -> None:
-        until = time.monotonic() + JOINED_WITHIN_S
+        deadline = time.monotonic() + JOINED_WITHIN_S
         while len(self.others) < len(self._step.nodes) - 1:
-            if time.monotonic() > until:
+            if time.monotonic() > deadline:
                 missing = [n for i, n in enumerate(self._step.nodes) if i and i not in self.others]
                 raise StoppedError(
                     f"{self._run}: a run needs all of its nodes, {', '.join(missing)} did not join "
                     f"within {JOINED_WITHIN_S:g} s; continue with `harness resume {self._run}`"
                 )
             with contextlib.suppress(Empty):
-                hello, theirs = self._calls.get(timeout=POLL_S)
-                self.own = theirs.getsockname()[0]
-                self.others[hello.node] = Node(self._step.nodes[hello.node], theirs)
+                hello, peer = self._calls.get(timeout=POLL_S)
+                self.own = peer.getsockname()[0]
+                self.others[hello.node] = Node(self._step.nodes[hello.node], peer)
 
-    def workers(self, node: int, ranks: Sequence[int], of: int) -> Iterator[Worker]:
-        """Let a node start some of the run's `of` ranks and yield them. Raises RankLost."""
-        other = self.others[node]
-        other.send("start", str(self._run), tuple(ranks))
+    def workers(self, node: int, ranks: Sequence[int], size: int) -> Iterator[Worker]:
+        """Let a node start some of the run's `size` ranks and yield them. Raises RankLost."""
+        helper = self.others[node]
+        helper.send("start", str(self._run), tuple(ranks))
         for rank in ranks:
-            process = RemoteProcess(other, rank)
-            ends = [self._called(rank, purpose, process) for purpose in ("calls", "asks")]
-            yield Worker(self._run, rank, of, process, *ends)
+            process = RemoteProcess(helper, rank)
+            ends = [self._await_connection(rank, purpose, process) for purpose in ("calls", "asks")]
+            yield Worker(self._run, rank, size, process, *ends)
 
-    def _called(self, rank: int, purpose: str, process: RemoteProcess) -> socket.socket:
+    def _await_connection(self, rank: int, purpose: str, process: RemoteProcess) -> socket.socket:
         """Wait for a rank's connection from its helper and return it. Raises RankLost."""
-        until = time.monotonic() + JOINED_WITHIN_S
+        deadline = time.monotonic() + JOINED_WITHIN_S
         while (rank, purpose) not in self._waiting:
-            if process.poll() is not None or time.monotonic() > until:
+            if process.poll() is not None or time.monotonic() > deadline:
                 raise RankLost(
                     f"{self._run}: a run needs all of its ranks, got rank {rank} "
                     f"{process.how_ended()}; continue with `harness resume {self._run}`"
                 )
             with contextlib.suppress(Empty):
-                hello, theirs = self._calls.get(timeout=POLL_S)
-                self._waiting[hello.rank or 0, hello.purpose] = theirs
+                hello, peer = self._calls.get(timeout=POLL_S)
+                self._waiting[hello.rank or 0, hello.purpose] = peer
         return self._waiting.pop((rank, purpose))
 
     def close(self) -> None:
@@ -204,28 +204,30 @@ class Nodes:
         place_file(self._run).unlink(missing_ok=True)
 
 
-def call(place: RankAddress, hello: Hello) -> socket.socket:
+def call(address: RankAddress, hello: Hello) -> socket.socket:
     """Connect to rank 0, authenticate and send `hello`.
 
     Raises OSError, EOFError or AuthenticationError.
     """
-    own = keep_alive(socket.create_connection((place.host, place.port), timeout=JOINED_WITHIN_S))
+    sock = keep_alive(
+        socket.create_connection((address.host, address.port), timeout=JOINED_WITHIN_S)
+    )
     try:
-        own.settimeout(None)
-        with connection_of(own) as connection:
-            answer_challenge(connection, place.key.encode())
-            deliver_challenge(connection, place.key.encode())
+        sock.settimeout(None)
+        with connection_of(sock) as connection:
+            answer_challenge(connection, address.key.encode())
+            deliver_challenge(connection, address.key.encode())
             connection.send(hello)
     except BaseException:
-        own.close()
+        sock.close()
         raise
-    return own
+    return sock
 
 
 def local_address(connection: Connection) -> str | None:
     """Return this node's address on a connection to another node; None within one machine."""
-    with socket.socket(fileno=connection.fileno()) as own:
+    with socket.socket(fileno=connection.fileno()) as sock:
         try:
-            return str(own.getsockname()[0]) if own.family == socket.AF_INET else None
+            return str(sock.getsockname()[0]) if sock.family == socket.AF_INET else None
         finally:
-            own.detach()
+            sock.detach()

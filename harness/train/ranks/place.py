@@ -32,12 +32,12 @@ def place_file(run: Path) -> Path:
     return run / ".scratch" / "nodes.json"
 
 
-def write(run: Path, place: RankAddress) -> None:
-    """Write `place`, readable by the owner only. Raises StorageError."""
+def write(run: Path, address: RankAddress) -> None:
+    """Write `address`, readable by the owner only. Raises StorageError."""
     file = place_file(run)
     with atomic.storage_errors(file):
         file.parent.mkdir(mode=0o700, exist_ok=True)
-        atomic.write_bytes(file, json.dumps(asdict(place)).encode(), mode=0o600)
+        atomic.write_bytes(file, json.dumps(asdict(address)).encode(), mode=0o600)
 
 
 def read(run: Path) -> RankAddress | None:
@@ -47,7 +47,7 @@ def read(run: Path) -> RankAddress | None:
     return None
 
 
-def tell_ended(run: RunFolder, how: str) -> None:
+def tell_ended(run: RunFolder, ending: str) -> None:
     """Tell nodes that have not found rank 0 yet that its process has ended.
 
     Does nothing for a run on one node, and if the config cannot be read or the file not be written.
@@ -55,4 +55,4 @@ def tell_ended(run: RunFolder, how: str) -> None:
     with contextlib.suppress(HarnessError):
         nodes = run_folder.read_config(run).trainer.nodes
         if nodes > 1:
-            write(run.path, RankAddress(slurm_step.read(nodes).name, ended=how))
+            write(run.path, RankAddress(slurm_step.read(nodes).name, ended=ending))

@@ -38,8 +38,8 @@ class Process(ABC):
         code = self.poll()
         if code is None:
             return f"no longer to be reached{self.where}"
-        how = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"{how}{self.where}"
+        ending = f"killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"{ending}{self.where}"
 
 
 class LocalProcess(Process):
@@ -62,17 +62,17 @@ class LocalProcess(Process):
 
 
 def start_process(
-    run: Path, calls: socket.socket, asks: socket.socket, card: str
+    run: Path, calls: socket.socket, asks: socket.socket, gpu: str
 ) -> subprocess.Popen[bytes]:
     """Start a rank with its ends of its two connections to rank 0; it ends with this process.
 
-    `card`: the rank's GPU, as a value of CUDA_VISIBLE_DEVICES.
+    `gpu`: that of the rank, as a value of CUDA_VISIBLE_DEVICES.
     """
-    words = [sys.executable, "-P", "-m", MODULE]
-    words += [str(calls.fileno()), str(asks.fileno()), str(os.getpid()), str(run)]
+    command = [sys.executable, "-P", "-m", MODULE]
+    command += [str(calls.fileno()), str(asks.fileno()), str(os.getpid()), str(run)]
     return subprocess.Popen(
-        words,
-        env={**os.environ, "CUDA_VISIBLE_DEVICES": card},
+        command,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": gpu},
         pass_fds=[calls.fileno(), asks.fileno()],
         process_group=0,  # only rank 0 handles Ctrl-C
         stdin=subprocess.DEVNULL,

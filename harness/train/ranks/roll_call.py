@@ -37,9 +37,9 @@ def _answer(store: Any, rank: int, rounds: Callable[[], int]) -> None:
 class RollCall:
     """Rank 0's roll call, made at most once, since the run ends after it."""
 
-    def __init__(self, store: Any, size: int, in_group: int, rounds: Callable[[], int]) -> None:
-        """`size`: number of ranks; `in_group`: ranks per group; `rounds`: as in `answer`."""
-        self._store, self._size, self._in_group, self._rounds = store, size, in_group, rounds
+    def __init__(self, store: Any, size: int, group_size: int, rounds: Callable[[], int]) -> None:
+        """`size`: number of ranks; `group_size`: ranks per group; `rounds`: as in `answer`."""
+        self._store, self._size, self._group_size, self._rounds = store, size, group_size, rounds
         self._lock = threading.Lock()
         self._answers: dict[int, int] | None = None
 
@@ -49,18 +49,18 @@ class RollCall:
 
         Takes up to 2 * ANSWERS_WITHIN_S and can be called from any thread.
         """
-        answers = self._called()
-        found = [rank for rank in range(1, self._size) if rank not in answers]
-        return [] if 1 < len(found) == self._size - 1 else found
+        answers = self._collect_answers()
+        ranks = [rank for rank in range(1, self._size) if rank not in answers]
+        return [] if 1 < len(ranks) == self._size - 1 else ranks
 
     def missing(self) -> list[int]:
         """Return the ranks other than rank 0 that the run waits for: the silent ones, else those
         behind; empty if none can be identified.
         """
-        late = behind(self._called(), self._in_group)
-        return self.silent() or [rank for rank in late if rank > 0]
+        late_ranks = behind(self._collect_answers(), self._group_size)
+        return self.silent() or [rank for rank in late_ranks if rank > 0]
 
-    def _called(self) -> Mapping[int, int]:
+    def _collect_answers(self) -> Mapping[int, int]:
         """Return the rounds begun by each rank that answers."""
         with self._lock:
             if self._answers is None:
@@ -71,19 +71,19 @@ class RollCall:
             return dict(self._answers)
 
     def _call(self, answers: dict[int, int]) -> None:
-        until = time.monotonic() + ANSWERS_WITHIN_S
+        deadline = time.monotonic() + ANSWERS_WITHIN_S
         with contextlib.suppress(RuntimeError):
             self._store.set(CALLED, "")
-            while len(answers) < self._size and time.monotonic() < until:
+            while len(answers) < self._size and time.monotonic() < deadline:
                 time.sleep(POLL_S)
                 for rank in range(1, self._size):
                     if rank not in answers and self._store.check([str(rank)]):
                         answers[rank] = int(self._store.get(str(rank)))
 
 
-def behind(rounds: Mapping[int, int], in_group: int) -> list[int]:
+def behind(rounds: Mapping[int, int], group_size: int) -> list[int]:
     """Return the ranks that have begun fewer rounds than another rank of their group."""
-    most: dict[int, int] = {}
+    furthest: dict[int, int] = {}
     for rank, begun in rounds.items():
-        most[rank // in_group] = max(begun, most.get(rank // in_group, 0))
-    return [rank for rank, begun in sorted(rounds.items()) if begun < most[rank // in_group]]
+        furthest[rank // group_size] = max(begun, furthest.get(rank // group_size, 0))
+    return [rank for rank, begun in sorted(rounds.items()) if begun < furthest[rank // group_size]]

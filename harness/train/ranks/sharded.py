@@ -41,8 +41,8 @@ class ShardedWeights:
         self._shards.optimiser = optimiser = make_optimiser(self._shards.model)
         optimiser.register_step_pre_hook(lambda *_: self._begin_step())
         optimiser.register_step_post_hook(lambda *_: self._end_step())
-        optimiser.register_state_dict_post_hook(self._whole_state)
-        optimiser.register_load_state_dict_pre_hook(self._parted_state)
+        optimiser.register_state_dict_post_hook(self._gather_state)
+        optimiser.register_load_state_dict_pre_hook(self._scatter_state)
         return optimiser
 
     @contextmanager
@@ -51,9 +51,9 @@ class ShardedWeights:
         if self._shards.is_whole:
             yield
             return
-        self._together("gather")
+        self._call_all("gather")
         yield
-        self._together("release")
+        self._call_all("release")
 
     @contextmanager
     def exact(self) -> Iterator[None]:
@@ -61,9 +61,9 @@ class ShardedWeights:
 
         It also works within `whole`, and while other ranks still draw.
         """
-        asked = [(rank == 0,) for rank in range(self._calls.size)]
+        arguments = [(rank == 0,) for rank in range(self._calls.size)]
         with self._calls.aside():
-            weights = self._together("exact", asked)[0]
+            weights = self._call_all("exact", arguments)[0]
         with self._shards.holding(weights):
             yield
 
@@ -75,16 +75,16 @@ class ShardedWeights:
         """
         cuts = [self._shards.cut([len(row) for row in batch.ids]) for batch, _ in parts]
         tasks = zip(parts, as_many(cuts), strict=True)
-        return self._together("learn", [(*part, cut) for part, cut in tasks])
+        return self._call_all("learn", [(*part, cut) for part, cut in tasks])
 
-    def clip(self, most: float) -> float:
-        """Clip the gradient to the norm `most` as torch.nn.utils.clip_grad_norm_ does, and return
-        its norm before.
+    def clip(self, max_norm: float) -> float:
+        """Clip the gradient to `max_norm` as torch.nn.utils.clip_grad_norm_ does, and return its
+        norm before.
         """
-        norm = math.sqrt(sum(self._together("square")))
-        by = most / (norm + 1e-6) if math.isfinite(norm) else 1.0
-        if by < 1:
-            self._together("scale", [(by,)] * self._calls.size)
+        norm = math.sqrt(sum(self._call_all("square")))
+        factor = max_norm / (norm + 1e-6) if math.isfinite(norm) else 1.0
+        if factor < 1:
+            self._call_all("scale", [(factor,)] * self._calls.size)
         return norm
 
     def _begin_step(self) -> None:
@@ -95,33 +95,35 @@ class ShardedWeights:
         self._shards.forget()
         self._calls.take()
 
-    def _whole_state(self, _optimiser: Any, state: State) -> State | None:
+    def _gather_state(self, _optimiser: Any, state: State) -> State | None:
         """Return the state with whole moments on the CPU; None before the first step."""
         if not state["state"]:
             return None
         names = self._shards.names()
-        asked = [(names, rank == 0) for rank in range(self._calls.size)]
+        arguments = [(names, rank == 0) for rank in range(self._calls.size)]
         with self._calls.aside():
-            whole = self._together("moments", asked)[0]
-        return whole_state(state, whole)
+            moments = self._call_all("moments", arguments)[0]
+        return whole_state(state, moments)
 
-    def _parted_state(self, _optimiser: Any, state: State) -> State | None:
+    def _scatter_state(self, _optimiser: Any, state: State) -> State | None:
         """Return a saved state with rank 0's shards of the moments; other ranks load theirs."""
-        saved = [state["state"][n] for n in sorted(state["state"])]
-        if not saved:
+        saved_states = [state["state"][n] for n in sorted(state["state"])]
+        if not saved_states:
             return None
-        names, steps = self._shards.names(), [float(one["step"]) for one in saved]
+        names, steps = self._shards.names(), [float(entry["step"]) for entry in saved_states]
         self._calls.ask_others("shards", "take_moments", names, steps)
         with self._calls.watching():
-            parts = self._shards.parted(names, saved)
+            parts = self._shards.parted(names, saved_states)
         self._calls.take()
-        moments = {n: one | part for n, (one, part) in enumerate(zip(saved, parts, strict=True))}
+        moments = {
+            n: entry | part for n, (entry, part) in enumerate(zip(saved_states, parts, strict=True))
+        }
         return state | {"state": moments}
 
-    def _together(self, method: str, by_rank: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
+    def _call_all(self, method: str, by_rank: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
         """Call a method of `Shards` on all ranks together and return the results by rank."""
         arguments: Sequence[tuple[Any, ...]] = by_rank or [()] * self._calls.size
-        self._calls.ask("shards", [(method, *some) for some in arguments])
+        self._calls.ask("shards", [(method, *values) for values in arguments])
         with self._calls.watching():
             own = getattr(self._shards, method)(*arguments[0])
         return [own, *self._calls.take()]
@@ -133,11 +135,11 @@ def whole_state(state: State, moments: Sequence[Mapping[str, Tensor]]) -> State:
     Step counts are copied, since the optimiser's next step would change them in place.
     """
     steps = [{"step": state["state"][n]["step"].clone()} for n in range(len(moments))]
-    whole = zip(steps, moments, strict=True)
-    return state | {"state": {n: state["state"][n] | s | m for n, (s, m) in enumerate(whole)}}
+    pairs = zip(steps, moments, strict=True)
+    return state | {"state": {n: state["state"][n] | s | m for n, (s, m) in enumerate(pairs)}}
 
 
 def as_many(cuts: Sequence[list[list[int]]]) -> list[list[list[int]]]:
     """Return each rank's micro-batches, padded with empty ones to the same number."""
-    most = max(map(len, cuts))
-    return [[*cut, *([[]] * (most - len(cut)))] for cut in cuts]
+    count = max(map(len, cuts))
+    return [[*cut, *([[]] * (count - len(cut)))] for cut in cuts]

@@ -61,10 +61,10 @@ class Shards:
 
         Weights of linear layers are rounded as forward passes round them.
         """
-        whole = dict(self._learner.named_parameters())
+        parameters = dict(self._learner.named_parameters())
         for name, part in self._parts.items():
-            rounded = self._dtype if name in self._linear else None
-            whole[name].data = gather_weight(part, rounded)
+            dtype = self._dtype if name in self._linear else None
+            parameters[name].data = gather_weight(part, dtype)
         if self._judge is not None:
             self._judge.gather()
         self.is_whole = True
@@ -79,24 +79,24 @@ class Shards:
     @torch.no_grad()
     def exact(self, keep: bool = False) -> dict[str, Tensor]:
         """Gather all weights unrounded, one by one, and return them on the CPU if `keep`."""
-        kept = {}
+        weights = {}
         for name, part in self._parts.items():
-            whole = part.full_tensor()
+            weight = part.full_tensor()
             if keep:
-                kept[name] = whole.cpu()
-        return kept
+                weights[name] = weight.cpu()
+        return weights
 
     @contextmanager
     def holding(self, weights: Mapping[str, Tensor]) -> Iterator[None]:
         """Return a context in which the learner has the given weights."""
         parameters = dict(self._learner.named_parameters())
-        before = {name: parameters[name].data for name in weights}
+        previous = {name: parameters[name].data for name in weights}
         try:
             for name, weight in weights.items():
                 parameters[name].data = weight
             yield
         finally:
-            for name, data in before.items():
+            for name, data in previous.items():
                 parameters[name].data = data
 
     def cut(self, lengths: Sequence[int]) -> list[list[int]]:
@@ -125,10 +125,10 @@ class Shards:
         """The learning rate of the next step."""
         return float(self.optimiser.param_groups[0]["lr"])
 
-    def scale(self, by: float) -> None:
+    def scale(self, factor: float) -> None:
         """Multiply this rank's shard of the gradient."""
         for grad in self._grads():
-            grad.to_local().mul_(by)
+            grad.to_local().mul_(factor)
 
     def step(self, rate: float) -> None:
         """Step this rank's shard of the weights and free the gradient."""
@@ -150,41 +150,41 @@ class Shards:
     @torch.no_grad()
     def moments(self, names: Sequence[str], keep: bool = False) -> list[dict[str, Tensor]]:
         """Gather the moments of the parameters `names` and return them on the CPU if `keep`."""
-        kept = []
+        collected = []
         for name in names:
             state = self.optimiser.state[self._parts[name]]
             whole = {key: state[key].full_tensor() for key in MOMENTS}
             if keep:
-                kept.append({key: tensor.cpu() for key, tensor in whole.items()})
-        return kept
+                collected.append({key: tensor.cpu() for key, tensor in whole.items()})
+        return collected
 
     @torch.no_grad()
     def parted(
-        self, names: Sequence[str], whole: Sequence[Mapping[str, Tensor]] | None = None
+        self, names: Sequence[str], moments: Sequence[Mapping[str, Tensor]] | None = None
     ) -> list[dict[str, Tensor]]:
         """Scatter rank 0's moments of the parameters `names` and return this rank's shards.
 
-        `whole`: the moments on rank 0; None on other ranks.
+        `moments`: the moments on rank 0; None on other ranks.
         """
 
-        def part(like: Any, given: Tensor) -> Any:
-            there = given.to(like.to_local().device)
-            return distribute_tensor(there, like.device_mesh, like.placements)
+        def part(template: Any, tensor: Tensor) -> Any:
+            on_device = tensor.to(template.to_local().device)
+            return distribute_tensor(on_device, template.device_mesh, template.placements)
 
         parts = []
-        for number, name in enumerate(names):
-            like = self._parts[name]
-            shape = torch.empty(like.shape)
-            given = dict.fromkeys(MOMENTS, shape) if whole is None else whole[number]
-            parts.append({key: part(like, given[key]) for key in MOMENTS})
+        for index, name in enumerate(names):
+            template = self._parts[name]
+            shape = torch.empty(template.shape)
+            tensors = dict.fromkeys(MOMENTS, shape) if moments is None else moments[index]
+            parts.append({key: part(template, tensors[key]) for key in MOMENTS})
         return parts
 
     def take_moments(self, names: Sequence[str], steps: Sequence[float]) -> None:
         """Load this rank's shards of rank 0's moments; `steps`: step count of each parameter."""
-        taken = dict(zip(names, self.parted(names), strict=True))
+        moments = dict(zip(names, self.parted(names), strict=True))
         for name, count in zip(names, steps, strict=True):
-            taken[name]["step"] = torch.tensor(count)
-        state = dict(enumerate(taken[name] for name in self.names()))
+            moments[name]["step"] = torch.tensor(count)
+        state = dict(enumerate(moments[name] for name in self.names()))
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
 
@@ -203,9 +203,9 @@ class ParkedModel:
         self._model, linear = model, linear_weights(model)
         self._parts: dict[str, Any] = {}
         for name, parameter in model.named_parameters():
-            kept = parameter.data.to(dtype) if dtype and name in linear else parameter.data
+            weight = parameter.data.to(dtype) if dtype and name in linear else parameter.data
             # each rank takes its shard of its own copy, without communication
-            part = distribute_tensor(kept, mesh, [Shard(0)], src_data_rank=None)
+            part = distribute_tensor(weight, mesh, [Shard(0)], src_data_rank=None)
             # clone: a view would keep the whole tensor in memory
             self._parts[name] = DTensor.from_local(
                 part.to_local().clone(), mesh, part.placements, shape=part.shape,
@@ -239,8 +239,8 @@ def linear_weights(model: Any) -> frozenset[str]:
 
 def gather_weight(part: Any, dtype: torch.dtype | None = None) -> Tensor:
     """Return a whole weight from all ranks' shards, rounded before the transfer if `dtype`."""
-    whole: Tensor = (part if dtype is None else part.to(dtype)).full_tensor()
-    return whole
+    weight: Tensor = (part if dtype is None else part.to(dtype)).full_tensor()
+    return weight
 
 
 def empty_weights(model: Any) -> None:
@@ -263,8 +263,8 @@ def adamw(model: Any, config: AlgorithmConfig) -> torch.optim.AdamW:
 
 def sharded(learner: Any, mesh: Any) -> Any:
     """Return a copy of the learner with sharded weights, without copying the weights."""
-    shared = {id(p): torch.nn.Parameter(p.data, p.requires_grad) for p in learner.parameters()}
-    model = copy.deepcopy(learner, shared)
+    memo = {id(p): torch.nn.Parameter(p.data, p.requires_grad) for p in learner.parameters()}
+    model = copy.deepcopy(learner, memo)
     for block in huggingface.blocks(model):
         fully_shard(block, mesh=mesh)
     fully_shard(model, mesh=mesh, reshard_after_forward=False)
@@ -273,7 +273,7 @@ def sharded(learner: Any, mesh: Any) -> Any:
             module.set_gradient_divide_factor(1.0)
             module.set_force_sum_reduction_for_comms(True)
     decoder = model.get_decoder()
-    model.decode = lambda **given: decoder(**given)  # gathers the head's weight too
+    model.decode = lambda **arguments: decoder(**arguments)  # gathers the head's weight too
     register_fsdp_forward_method(model, "decode")
     model.get_decoder = lambda: model.decode
     return model

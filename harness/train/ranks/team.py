@@ -41,7 +41,7 @@ class Team:
         self, own: RankWork, calls: Calls | None = None, links: Links | None = None
     ) -> None:
         """`calls` and `links`: rank 0's; None if there are no other ranks."""
-        self.own, self._links, self._met = own, links, False
+        self.own, self._links, self._has_shared = own, links, False
         self._calls = Calls(()) if calls is None else calls
         self._sharded: ShardedWeights | None = None
 
@@ -94,12 +94,12 @@ class Team:
         """Return a context in which rank 0's learner has all weights, to be saved."""
         return nullcontext() if self._sharded is None else self._sharded.exact()
 
-    def clip_gradient(self, most: float) -> float | None:
-        """Clip a sharded gradient to the norm `most` and return its norm before.
+    def clip_gradient(self, max_norm: float) -> float | None:
+        """Clip a sharded gradient to the norm `max_norm` and return its norm before.
 
         If rank 0 has the whole gradient, do nothing and return None.
         """
-        return None if self._sharded is None else self._sharded.clip(most)
+        return None if self._sharded is None else self._sharded.clip(max_norm)
 
     def share_weights(self) -> None:
         """Send rank 0's weights to the other ranks, unless they are sharded: all weights the first
@@ -107,39 +107,39 @@ class Team:
         """
         if self._links is None or self._sharded is not None:
             return
-        self._calls.ask_others("share_weights", not self._met)
+        self._calls.ask_others("share_weights", not self._has_shared)
         with self._calls.watching():
-            self._links.share_weights(self.own.learner, not self._met)
+            self._links.share_weights(self.own.learner, not self._has_shared)
         self._calls.take()
-        self._met = True
+        self._has_shared = True
 
     def draw(
         self, curriculum: CurriculumState, step: int, attempt: int, groups: Sequence[int]
     ) -> SampledConversations:
         """Draw the conversations of some groups of a step, group by group."""
-        asked = [
+        requests = [
             RolloutRequest(curriculum, step, attempt, tuple(groups), own) if own else None
             for own in shares(len(groups), self.size)
         ]
-        return self._by_all("draw", asked)
+        return self._draw_on_all("draw", requests)
 
-    def redraw(self, asked: RefinementRequest) -> SampledConversations:
+    def redraw(self, request: RefinementRequest) -> SampledConversations:
         """Draw the continuations of conversations that are refined, in their order."""
-        parts = [asked.some(own) if own else None for own in shares(len(asked.keys), self.size)]
-        return self._by_all("redraw", parts)
+        parts = [request.some(own) if own else None for own in shares(len(request.keys), self.size)]
+        return self._draw_on_all("redraw", parts)
 
-    def _by_all(
+    def _draw_on_all(
         self, method: str, by_rank: Sequence[RolloutRequest | RefinementRequest | None]
     ) -> SampledConversations:
         """Let every rank draw its part and join the results; a rank with None draws nothing."""
-        asked = [None if part is None else (part,) for part in by_rank]
-        parts = self._drawn(method, asked, asked[0])
+        arguments = [None if part is None else (part,) for part in by_rank]
+        parts = self._results_of_all(method, arguments, arguments[0])
         return SampledConversations(
             [conversation for part in parts for conversation in part.conversations],
             [trajectory for part in parts for trajectory in part.trajectories],
         )
 
-    def _drawn(
+    def _results_of_all(
         self, method: str, by_rank: Sequence[tuple[Any, ...] | None], own: tuple[Any, ...] | None
     ) -> list[Any]:
         """Return the results of the ranks that have something to draw.
@@ -192,23 +192,30 @@ class Team:
         `size`: by default `held_out.at_once`.
         """
         size = at_once(self.own.config) if size is None else size
-        each = max(1, size // self.size)
+        size_per_rank = max(1, size // self.size)
 
         def meet(
-            some: Sequence[Meeting], instead: deaf.Swapped | None, watch: evaluate.Watch | None
+            batch: Sequence[Meeting], swapped: deaf.Swapped | None, watch: evaluate.Watch | None
         ) -> Mapping[Meeting, EpisodeResult]:
-            parts = [some[rank :: self.size] for rank in range(self.size)]  # all levels in each
-            heard = [
-                None if instead is None else {meeting: instead[meeting] for meeting in part}
+            parts = [batch[rank :: self.size] for rank in range(self.size)]  # all levels in each
+            swapped_parts = [
+                None if swapped is None else {meeting: swapped[meeting] for meeting in part}
                 for part in parts
             ]
-            asked = [(part, words, each) for part, words in zip(parts, heard, strict=True)]
-            seen = None if watch is None else lambda held, _: watch(held * self.size, len(some))
-            own = (parts[0], heard[0], each, seen)
+            arguments = [
+                (part, words, size_per_rank)
+                for part, words in zip(parts, swapped_parts, strict=True)
+            ]
+            progress = (
+                None if watch is None else lambda done, _: watch(done * self.size, len(batch))
+            )
+            own_arguments = (parts[0], swapped_parts[0], size_per_rank, progress)
             results = dict[Meeting, EpisodeResult]()
-            for part in self._drawn("meet", [task if task[0] else None for task in asked], own):
+            for part in self._results_of_all(
+                "meet", [task if task[0] else None for task in arguments], own_arguments
+            ):
                 results |= part
-            return {meeting: results[meeting] for meeting in some}
+            return {meeting: results[meeting] for meeting in batch}
 
         return meet
 
@@ -217,17 +224,17 @@ class Team:
         if self._links is None:
             return self.own.learn(batch, settings)
         parts = by_tokens([len(row) for row in batch.ids], self.size)
-        asked = [(batch.some(part), settings.some(batch.places(part))) for part in parts]
+        inputs = [(batch.some(part), settings.some(batch.places(part))) for part in parts]
         if self._sharded is not None:
-            results = self._sharded.learn(asked)
-            return _joined(batch, parts, results, self.own.learner.device)
-        self._ask_limited("learn", asked)
-        results = [self.own.learn(*asked[0]), *self._take_limited()]
+            results = self._sharded.learn(inputs)
+            return _join(batch, parts, results, self.own.learner.device)
+        self._ask_limited("learn", inputs)
+        results = [self.own.learn(*inputs[0]), *self._take_limited()]
         self._calls.ask_others("gather_gradient")
         with self._calls.watching():
             self._links.gather_gradient(self.own.learner)
         self._calls.take()
-        return _joined(batch, parts, results, self.own.learner.device)
+        return _join(batch, parts, results, self.own.learner.device)
 
     def log_probabilities(
         self, ids: Sequence[list[int]], own: Sequence[list[bool]]
@@ -236,10 +243,10 @@ class Team:
         temperature.
         """
         parts = by_tokens([len(row) for row in ids], self.size)
-        asked = [([ids[i] for i in part], [own[i] for i in part]) for part in parts]
+        inputs = [([ids[i] for i in part], [own[i] for i in part]) for part in parts]
         with self.whole():
-            self._ask_limited("log_probabilities", asked)
-            results = [self.own.log_probabilities(*asked[0]), *self._take_limited()]
+            self._ask_limited("log_probabilities", inputs)
+            results = [self.own.log_probabilities(*inputs[0]), *self._take_limited()]
         device = self.own.learner.device
         by_row = {
             i: row.to(device)
@@ -254,11 +261,11 @@ class Team:
 
     def _take_limited(self) -> list[Any]:
         """Call `Calls.take`, and adopt the lower limit of a rank on which memory ran out."""
-        taken: list[RankResult] = self._calls.take()
-        for worker, limited in zip(self._calls.others, taken, strict=True):
-            if limited.most is not None:
-                self.own.limit.lower(limited.most, worker.rank)
-        return [limited.value for limited in taken]
+        results: list[RankResult] = self._calls.take()
+        for worker, result in zip(self._calls.others, results, strict=True):
+            if result.most is not None:
+                self.own.limit.lower(result.most, worker.rank)
+        return [result.value for result in results]
 
 
 def by_tokens(lengths: Sequence[int], parts: int) -> list[list[int]]:
@@ -266,13 +273,13 @@ def by_tokens(lengths: Sequence[int], parts: int) -> list[list[int]]:
     members: list[list[int]] = [[] for _ in range(parts)]
     tokens = [0] * parts
     for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        least = tokens.index(min(tokens))
-        members[least].append(i)
-        tokens[least] += lengths[i]
+        smallest = tokens.index(min(tokens))
+        members[smallest].append(i)
+        tokens[smallest] += lengths[i]
     return [sorted(part) for part in members]
 
 
-def _joined(
+def _join(
     batch: LossBatch,
     parts: Sequence[Sequence[int]],
     results: Sequence[LossResult],

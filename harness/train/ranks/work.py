@@ -80,10 +80,10 @@ class RefinementRequest:
     starts: tuple[StartState, ...]
     so_far: tuple[CritiquedPrefix, ...]
 
-    def some(self, own: range) -> RefinementRequest:
-        """Return the request for the conversations at the places `own`."""
-        at = slice(own.start, own.stop)
-        parts = self.chosen[at], self.keys[at], self.starts[at], self.so_far[at]
+    def some(self, places: range) -> RefinementRequest:
+        """Return the request for the conversations at `places`."""
+        part = slice(places.start, places.stop)
+        parts = self.chosen[part], self.keys[part], self.starts[part], self.so_far[part]
         return RefinementRequest(self.step, self.groups, *parts)
 
 
@@ -136,40 +136,41 @@ class RankWork:
         with self.engine.speaking():
             pass
 
-    def draw(self, asked: RolloutRequest) -> SampledConversations:
-        """Draw the conversations of the groups `asked.own`."""
+    def draw(self, request: RolloutRequest) -> SampledConversations:
+        """Draw the conversations of the groups `request.own`."""
         size = self.config.algorithm.group_size
-        whole, rows = len(asked.groups) * size, range(asked.own.start * size, asked.own.stop * size)
+        total = len(request.groups) * size
+        rows = range(request.own.start * size, request.own.stop * size)
         speakers = []
         for part in self._parts(len(rows)):
-            mine = rows[part.start : part.stop]
-            draws = RolloutUniforms(self.config, asked.step, asked.attempt, whole, mine)
+            wave_rows = rows[part.start : part.stop]
+            draws = RolloutUniforms(self.config, request.step, request.attempt, total, wave_rows)
             speakers.append(self._speaker(draws))
-        groups = [asked.groups[place] for place in asked.own]
+        groups = [request.groups[index] for index in request.own]
         with self.engine.speaking():
             conversations = rollout_groups(
-                asked.curriculum, WaveSpeakers(speakers), asked.step, groups
+                request.curriculum, WaveSpeakers(speakers), request.step, groups
             )
         return SampledConversations(
             conversations, [t for speaker in speakers for t in speaker.trajectories]
         )
 
-    def redraw(self, asked: RefinementRequest) -> SampledConversations:
+    def redraw(self, request: RefinementRequest) -> SampledConversations:
         """Draw the continuations of refined conversations, with trajectories of the whole."""
-        rng = rng_of(self.config, asked.step, REFINEMENT_STREAM)
-        draws = GroupUniforms(rng, asked.groups, asked.chosen)
+        rng = rng_of(self.config, request.step, REFINEMENT_STREAM)
+        draws = GroupUniforms(rng, request.groups, request.chosen)
         policy = self.config.policy
         speaker = CritiquedSpeaker(self.engine, self.chat, policy, draws, self.judge)
-        speaker.go_on_from(asked.so_far)
+        speaker.go_on_from(request.so_far)
         users = make(self.config.simulator, self.config.difficulty)
         with self.engine.speaking():
-            conversations = take_over(users, speaker, asked.keys, asked.starts)
+            conversations = take_over(users, speaker, request.keys, request.starts)
         return SampledConversations(conversations, speaker.trajectories)
 
     def meet(
         self,
-        some: Sequence[Meeting],
-        instead: deaf.Swapped | None,
+        batch: Sequence[Meeting],
+        swapped: deaf.Swapped | None,
         size: int,
         watch: evaluate.Watch | None = None,
     ) -> Mapping[Meeting, EpisodeResult]:
@@ -178,13 +179,13 @@ class RankWork:
         """
         meet = evaluate.meet_here(self.config, self.held_out_speakers, size)
         with self.engine.speaking():
-            return meet(some, instead, watch)
+            return meet(batch, swapped, watch)
 
-    def held_out_speakers(self, held: Sequence[Meeting]) -> WaveSpeakers[LanguageSpeaker]:
+    def held_out_speakers(self, meetings: Sequence[Meeting]) -> WaveSpeakers[LanguageSpeaker]:
         """Return the speakers of some held-out conversations, one for each wave."""
-        parts = self._parts(len(held))
-        draws = [TurnDraws(self.config, held[part.start : part.stop]) for part in parts]
-        return WaveSpeakers([self._speaker(drawn) for drawn in draws])
+        parts = self._parts(len(meetings))
+        draws = [TurnDraws(self.config, meetings[part.start : part.stop]) for part in parts]
+        return WaveSpeakers([self._speaker(wave_draws) for wave_draws in draws])
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
         """Compute the loss over a batch, with its gradient in the learner's `grad`."""
@@ -203,9 +204,9 @@ class RankWork:
                 return accumulate(model, batch, settings, parts)
             except torch.OutOfMemoryError as error:
                 sizes = [max((len(batch.ids[i]) for i in part), default=0) for part in parts]
-                most = max(len(part) * size for part, size in zip(parts, sizes, strict=True))
-                said = f"out of memory with at most {most} tokens at once"
-                raise ShardedOutOfMemory(f"{said} ({error})") from error
+                tokens = max(len(part) * size for part, size in zip(parts, sizes, strict=True))
+                problem = f"out of memory with at most {tokens} tokens at once"
+                raise ShardedOutOfMemory(f"{problem} ({error})") from error
 
     def log_probabilities(
         self, ids: Sequence[Sequence[int]], own: Sequence[Sequence[bool]]

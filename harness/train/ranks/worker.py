@@ -29,7 +29,7 @@ from harness.train.ranks.rank_process import (
 POLL_S = 0.05
 WAITING_S = 0.2
 """Seconds between calls of the checks while a result is awaited."""
-Explained = Callable[[Exception], HarnessError | None]
+Explain = Callable[[Exception], HarnessError | None]
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class RankError(Exception):
     """A bug in another rank; the rank's traceback is added as a note."""
 
 
-def started_here(run: Path, rank: int, of: int, card: str = "") -> Worker:
-    """Start a rank on this node; `card`: see `start_process`."""
+def started_here(run: Path, rank: int, size: int, gpu: str = "") -> Worker:
+    """Start a rank on this node; `gpu`: see `start_process`."""
     calls, their_calls = socket.socketpair()
     asks, their_asks = socket.socketpair()
     with their_calls, their_asks:
-        popen = start_process(run, their_calls, their_asks, card)
-    return Worker(run, rank, of, LocalProcess(popen), calls, asks)
+        popen = start_process(run, their_calls, their_asks, gpu)
+    return Worker(run, rank, size, LocalProcess(popen), calls, asks)
 
 
 class Worker:
@@ -78,13 +78,13 @@ class Worker:
         self,
         run: Path,
         rank: int,
-        of: int,
+        size: int,
         process: Process,
         calls: socket.socket,
         asks: socket.socket,
     ) -> None:
         """`calls`, `asks`: rank 0's ends of the connections to the process of rank `rank`."""
-        self.rank, self._of, self._run, self._process = rank, of, run, process
+        self.rank, self._size, self._run, self._process = rank, size, run, process
         self.cpu_s = 0.0
         self._sockets = (asks, calls)
         self._connection = connection_of(calls)
@@ -98,7 +98,7 @@ class Worker:
     @property
     def name(self) -> str:
         """`rank 1 of 2`, with the node if it is not rank 0's."""
-        return f"rank {self.rank} of {self._of}{self._process.where}"
+        return f"rank {self.rank} of {self._size}{self._process.where}"
 
     def send(self, call: Call) -> None:
         """Send a call. Raises RankLost if the process has ended."""
@@ -124,8 +124,8 @@ class Worker:
         if answer.error is not None:
             raise type(answer.error)(f"{answer.error} ({self.name})")
         if answer.bug is not None:
-            what, _, trace = answer.bug.partition("\n")
-            bug = RankError(f"{what} ({self.name})")
+            message, _, trace = answer.bug.partition("\n")
+            bug = RankError(f"{message} ({self.name})")
             bug.add_note(trace)
             raise bug
         return answer.value
@@ -150,8 +150,8 @@ class Worker:
     def doing(self) -> str:
         """The rank and the users it waits for, as `rank 1 of 2, which waits for 3 users`."""
         users = self.users_awaited()
-        what = f", which waits for {users} user{'s'[: users > 1]}" if users else ""
-        return f"{self.name}{what}"
+        suffix = f", which waits for {users} user{'s'[: users > 1]}" if users else ""
+        return f"{self.name}{suffix}"
 
     def check_alive(self) -> None:
         """Raise RankLost if the process has ended."""
@@ -160,33 +160,33 @@ class Worker:
 
     def lost_touch(self, ranks: str) -> RankLost:
         """Return the error for `ranks` that run but do not take part in a transfer."""
-        return self._ended(f"{ranks} taking no part in a transfer")
+        return self._lost(f"{ranks} taking no part in a transfer")
 
     def lost_error(self) -> RankLost:
         """Return the error for the end of this rank's process."""
         self._process.wait(ENDS_WITHIN_S)
-        return self._ended(f"rank {self.rank} of {self._of} {self._process.how_ended()}")
+        return self._lost(f"rank {self.rank} of {self._size} {self._process.how_ended()}")
 
-    def _ended(self, what: str) -> RankLost:
+    def _lost(self, problem: str) -> RankLost:
         return RankLost(
-            f"{self._run}: a run needs all of its ranks, got {what}; continue with "
+            f"{self._run}: a run needs all of its ranks, got {problem}; continue with "
             f"`harness resume {self._run}`"
         )
 
     def end(self) -> None:
         """Let the process end; kill it if it takes too long."""
-        for own in self._sockets:  # a thread may wait for the rank's requests
+        for sock in self._sockets:  # a thread may wait for the rank's requests
             with contextlib.suppress(OSError):
-                own.shutdown(socket.SHUT_RDWR)
-            own.close()
+                sock.shutdown(socket.SHUT_RDWR)
+            sock.close()
         self._connection.close()
         if not self._process.wait(ENDS_WITHIN_S):
             self._process.kill()
 
 
-def connection_of(own: socket.socket) -> Connection:
+def connection_of(sock: socket.socket) -> Connection:
     """Return a message connection over a duplicate of the socket, which the caller keeps."""
-    return Connection(os.dup(own.fileno()))
+    return Connection(os.dup(sock.fileno()))
 
 
 def first_gone(workers: Sequence[Worker]) -> Worker | None:
@@ -195,8 +195,8 @@ def first_gone(workers: Sequence[Worker]) -> Worker | None:
     Of several, it is the one with the lowest exit code, which is negative after a signal. The
     others ended with 75 because that one was gone.
     """
-    until = time.monotonic() + ENDS_WITHIN_S
-    while time.monotonic() < until:
+    deadline = time.monotonic() + ENDS_WITHIN_S
+    while time.monotonic() < deadline:
         codes = {worker: code for worker in workers if (code := worker.exit_code) is not None}
         if codes:
             return min(codes, key=lambda worker: codes[worker])
@@ -207,32 +207,34 @@ def first_gone(workers: Sequence[Worker]) -> Worker | None:
 def serve(
     connection: Connection,
     rank: object,
-    explained: Explained,
+    explain: Explain,
     ends_by_error: Callable[[], bool] = lambda: False,
 ) -> None:
     """Answer calls with the methods of `rank` until rank 0 has ended or closes the connection.
 
-    `explained`: turns a library's exception into a HarnessError, None for a bug. `ends_by_error`:
+    `explain`: turns a library's exception into a HarnessError, None for a bug. `ends_by_error`:
     returns whether an error ends the process, so that others do not wait for it in torch.
     """
     with contextlib.suppress(EOFError, OSError):
         while True:
             call: Call = pickle.loads(connection.recv_bytes())
-            answer = _answer(rank, call, explained)
+            answer = _answer(rank, call, explain)
             connection.send_bytes(pickle.dumps(answer))
             if answer.exit_code and ends_by_error():
                 os._exit(answer.exit_code)
 
 
-def _answer(rank: object, call: Call, explained: Explained) -> CallResult:
+def _answer(rank: object, call: Call, explain: Explain) -> CallResult:
     try:
         value = getattr(rank, call.method)(*call.arguments)
         return CallResult(value, cpu_s=time.process_time())
     except Exception as error:
-        ours = error if isinstance(error, HarnessError) else explained(error)
-        if ours is not None:
-            return CallResult(error=ours, exit_code=ours.exit_code, cpu_s=time.process_time())
-        what = " ".join(f"{type(error).__name__}: {error}".split())
-        bug = f"{what}\n{traceback.format_exc()}"
+        known_error = error if isinstance(error, HarnessError) else explain(error)
+        if known_error is not None:
+            return CallResult(
+                error=known_error, exit_code=known_error.exit_code, cpu_s=time.process_time()
+            )
+        summary = " ".join(f"{type(error).__name__}: {error}".split())
+        bug = f"{summary}\n{traceback.format_exc()}"
         code = StoppedError.exit_code if isinstance(error, RuntimeError) else 1  # a rank is gone
         return CallResult(bug=bug, exit_code=code, cpu_s=time.process_time())

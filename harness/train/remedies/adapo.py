@@ -52,8 +52,8 @@ class Adapo(Adaptive, Ratio):
         start, clip_high = start_entropy(state, step), self.clip_high
         if "clip_high" in state:
             below = float(step.entropy_nats.mean()) < self.target_share * start
-            moved = state["clip_high"] * (self.factor if below else 1 / self.factor)
-            clip_high = min(self.most, max(self.least, moved))
+            adjusted = state["clip_high"] * (self.factor if below else 1 / self.factor)
+            clip_high = min(self.most, max(self.least, adjusted))
         return {"clip_high": clip_high, "start_nats": start}
 
     def at(self, state: State) -> Self:

@@ -32,8 +32,8 @@ class ClipB(Weight):
     def weigh(self, step: StepTokens) -> Weights:
         assert step.entropy_nats is not None
         discriminant = np.exp(step.logp) * (step.logp + step.entropy_nats)
-        away = discriminant - discriminant.mean()
-        chosen = (step.advantage < 0) & (away < -self.mu * discriminant.std())
+        deviation = discriminant - discriminant.mean()
+        chosen = (step.advantage < 0) & (deviation < -self.mu * discriminant.std())
         return Weights(1.0 - chosen, chosen)
 
 

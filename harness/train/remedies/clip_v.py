@@ -35,11 +35,11 @@ class ClipV(Weight):
         assert step.entropy_nats is not None
         assert step.mean_discriminant is not None
         discriminant = np.exp(step.logp) * (step.logp + step.entropy_nats)
-        away = step.mean_discriminant - discriminant
-        beyond = (step.advantage < 0) & (away > self.mu * away.std())
-        order = np.argsort(np.where(beyond, -away, np.inf), kind="stable")
-        chosen = np.zeros(len(away), bool)
-        chosen[order[: max(1, int(self.share * len(away)))]] = True
+        difference = step.mean_discriminant - discriminant
+        beyond = (step.advantage < 0) & (difference > self.mu * difference.std())
+        order = np.argsort(np.where(beyond, -difference, np.inf), kind="stable")
+        chosen = np.zeros(len(difference), bool)
+        chosen[order[: max(1, int(self.share * len(difference)))]] = True
         return Weights(1.0 - (chosen & beyond), chosen & beyond)
 
 

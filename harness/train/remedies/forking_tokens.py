@@ -31,11 +31,11 @@ class ForkingTokens(Weight):
 
     def weigh(self, step: StepTokens) -> Weights:
         assert step.entropy_nats is not None
-        counted, kept = step.rewarded, np.zeros(len(step.logp))
-        kept[counted] = top(step.entropy_nats[counted], self.share)
+        counted, weights = step.rewarded, np.zeros(len(step.logp))
+        weights[counted] = top(step.entropy_nats[counted], self.share)
         if self.normalise_by_all or not counted.any():
-            return Weights(kept, kept == 0)
-        return Weights(kept / kept[counted].mean(), kept == 0)
+            return Weights(weights, weights == 0)
+        return Weights(weights / weights[counted].mean(), weights == 0)
 
 
 REMEDY = ForkingTokens

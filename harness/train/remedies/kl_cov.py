@@ -35,8 +35,8 @@ class KlCov(Term, Ratio):
         return top(token_covariances(step.logp, step.advantage), self.share)
 
     def term(self, logp: Array, old_logp: Array, prepared: Array) -> Added:
-        xp, weight, moved = namespace(logp), self.coefficient * prepared, logp - old_logp
-        return Added(weight * xp.abs(moved), weight * xp.sign(moved))
+        xp, weight, log_ratio = namespace(logp), self.coefficient * prepared, logp - old_logp
+        return Added(weight * xp.abs(log_ratio), weight * xp.sign(log_ratio))
 
 
 REMEDY = KlCov

@@ -34,11 +34,11 @@ class ReferenceKl(Term):
         return step.start_logp
 
     def term(self, logp: Array, old_logp: Array, prepared: Array) -> Added:
-        exp, away = namespace(logp).exp, prepared - logp
-        k3, slope = exp(away) - away - 1, 1 - exp(away)
+        exp, log_ratio = namespace(logp).exp, prepared - logp
+        k3, slope = exp(log_ratio) - log_ratio - 1, 1 - exp(log_ratio)
         if self.unbiased:
             ratio = exp(logp - old_logp)
-            k3, slope = ratio * k3, -ratio * away
+            k3, slope = ratio * k3, -ratio * log_ratio
         return Added(self.coefficient * k3, self.coefficient * slope)
 
 

@@ -48,18 +48,18 @@ class SnrFilter(Weight):
         assert step.spread is not None
         assert step.group is not None
         _, first = np.unique(step.group, return_index=True)
-        kept = self.keeps(step.spread[first])[step.group]
-        if self.normalise_by_all or not kept.any():
-            return Weights(kept.astype(np.float64), ~kept)
-        return Weights(kept / float(kept[step.rewarded].mean()), ~kept)
+        is_kept = self.keeps(step.spread[first])[step.group]
+        if self.normalise_by_all or not is_kept.any():
+            return Weights(is_kept.astype(np.float64), ~is_kept)
+        return Weights(is_kept / float(is_kept[step.rewarded].mean()), ~is_kept)
 
     def keeps(self, spread: FloatArray) -> BoolArray:
         """Return the mask of kept groups, by the standard deviations of their rewards."""
         order = np.argsort(-spread, kind="stable")
-        before = np.cumsum(spread[order]) - spread[order]
-        kept = np.zeros(len(spread), bool)
-        kept[order] = (before < self.share * spread.sum() - self.slack) & (spread[order] > 0)
-        return kept
+        sum_before = np.cumsum(spread[order]) - spread[order]
+        is_kept = np.zeros(len(spread), bool)
+        is_kept[order] = (sum_before < self.share * spread.sum() - self.slack) & (spread[order] > 0)
+        return is_kept
 
 
 REMEDY = SnrFilter

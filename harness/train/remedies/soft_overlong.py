@@ -37,9 +37,9 @@ class SoftOverlong(Penalty):
         )
 
     def penalties(self, tokens: FloatArray, limit: int) -> FloatArray:
-        room = self.buffer * limit
-        over: FloatArray = np.clip((limit - room - tokens) / room, -1, 0)
-        return self.weight * over
+        width = self.buffer * limit
+        penalty: FloatArray = np.clip((limit - width - tokens) / width, -1, 0)
+        return self.weight * penalty
 
 
 REMEDY = SoftOverlong

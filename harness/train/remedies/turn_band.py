@@ -35,18 +35,20 @@ class TurnBand(Adaptive, TokenBonus):
 
     def observed(self, state: State, step: StepTokens) -> State:
         """Return the history of earlier steps with this step's means added as `now_TURN`."""
-        now = {f"now_{turn}": mean for turn, mean in _turn_means(step).items()}
-        return {**_taken_in(state), **now}
+        means = {f"now_{turn}": mean for turn, mean in _turn_means(step).items()}
+        return {**_update_history(state), **means}
 
     def coefficients(self, step: StepTokens) -> FloatArray:
         assert step.turn is not None
-        given = np.zeros(len(step.turn))
+        coefficients = np.zeros(len(step.turn))
         for turn, mean in _turn_means(step).items():
-            before = step.state.get(f"mean_{turn}")
-            if before is None or self.low * before <= mean <= self.high * before:
+            history = step.state.get(f"mean_{turn}")
+            if history is None or self.low * history <= mean <= self.high * history:
                 continue
-            given[step.turn == turn] = self.coefficient if mean < before else -self.coefficient
-        return given
+            coefficients[step.turn == turn] = (
+                self.coefficient if mean < history else -self.coefficient
+            )
+        return coefficients
 
 
 def _turn_means(step: StepTokens) -> dict[int, float]:
@@ -57,19 +59,19 @@ def _turn_means(step: StepTokens) -> dict[int, float]:
     return {turn: float(step.entropy_nats[step.turn == turn].mean()) for turn in turns}
 
 
-def _taken_in(state: State) -> dict[str, float]:
+def _update_history(state: State) -> dict[str, float]:
     """Return the history, `mean_TURN` over `count_TURN` steps, updated with the last step's means
     `now_TURN`.
     """
-    taken = {name: value for name, value in state.items() if not name.startswith("now_")}
+    history = {name: value for name, value in state.items() if not name.startswith("now_")}
     for name, value in state.items():
         if name.startswith("now_"):
             turn = name.removeprefix("now_")
-            count = taken.get(f"count_{turn}", 0.0) + 1
-            before = taken.get(f"mean_{turn}", value)
-            taken[f"mean_{turn}"] = before + (value - before) / count
-            taken[f"count_{turn}"] = count
-    return taken
+            count = history.get(f"count_{turn}", 0.0) + 1
+            mean = history.get(f"mean_{turn}", value)
+            history[f"mean_{turn}"] = mean + (value - mean) / count
+            history[f"count_{turn}"] = count
+    return history
 
 
 REMEDY = TurnBand

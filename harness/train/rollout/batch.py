@@ -95,7 +95,7 @@ def rollout_groups(
     users; None for the temperaments of the levels.
     """
     config, keys = state.config, keys_of(state.config, step, groups)
-    by_group = [_of_temperament(task, temperament) for task in group_tasks(state, step)]
+    by_group = [_with_temperament(task, temperament) for task in group_tasks(state, step)]
     tasks = [by_group[key.group % len(by_group)] for key in keys]
     starts = [task.start for task in tasks if task.start is not None]
     users = _users(config, [task.level for task in tasks])
@@ -103,10 +103,10 @@ def rollout_groups(
         conversations = take_over(users, speaker, keys, starts)
     else:
         conversations = rollout(users, speaker, keys)
-    return [_labelled(c, task.level, config) for c, task in zip(conversations, tasks, strict=True)]
+    return [_label(c, task.level, config) for c, task in zip(conversations, tasks, strict=True)]
 
 
-def _of_temperament(task: GroupTask, temperament: str | None) -> GroupTask:
+def _with_temperament(task: GroupTask, temperament: str | None) -> GroupTask:
     if temperament is None:
         return task
     return replace(task, level=replace(task.level, temperaments=[temperament]))
@@ -122,9 +122,7 @@ def _users(config: RunConfig, levels: Sequence[DifficultyConfig]) -> UserSimulat
     return MixedSimulator(simulators, [distinct.index(level) for level in levels])
 
 
-def _labelled(
-    conversation: Conversation, level: DifficultyConfig, config: RunConfig
-) -> Conversation:
+def _label(conversation: Conversation, level: DifficultyConfig, config: RunConfig) -> Conversation:
     """Return the conversation with its level and its user's temperament recorded."""
     start = conversation.start
     key = start.key if start else conversation.key
@@ -161,19 +159,19 @@ def fill(rollout_once: RolloutOnce, config: RunConfig, most_tries: int) -> Fille
     size = config.algorithm.group_size
     count = config.trainer.conversations // size
     conversations = rollout_once(0, range(count))
-    source, drawn = [(0, n) for n in range(len(conversations))], count
+    source, groups_drawn = [(0, n) for n in range(len(conversations))], count
     for attempt in range(1, most_tries):
         stds = group_stds(compute_rewards(conversations, config.reward).total, size)
         equal = [group for group in range(count) if not stds[group] > 0]
         if not equal:
             break
-        new = rollout_once(attempt, [attempt * count + group for group in equal])
-        drawn += len(equal)
+        redrawn = rollout_once(attempt, [attempt * count + group for group in equal])
+        groups_drawn += len(equal)
         for n, group in enumerate(equal):
             for sample in range(size):
-                conversations[group * size + sample] = new[n * size + sample]
+                conversations[group * size + sample] = redrawn[n * size + sample]
                 source[group * size + sample] = (attempt, n * size + sample)
-    return FilledBatch(conversations, source, drawn)
+    return FilledBatch(conversations, source, groups_drawn)
 
 
 class MixedSimulator:
@@ -189,9 +187,9 @@ class MixedSimulator:
         """Return one opening for each of `owners`."""
         turns: list[UserTurn | None] = [None] * len(keys)
         for number, simulator in enumerate(self._simulators):
-            mine = [i for i, owner in enumerate(self._owners) if owner == number]
-            for i, turn in zip(mine, simulator.open([keys[i] for i in mine]), strict=True):
-                turns[i] = _owned(number, turn)
+            indices = [i for i, owner in enumerate(self._owners) if owner == number]
+            for i, turn in zip(indices, simulator.open([keys[i] for i in indices]), strict=True):
+                turns[i] = _with_owner(number, turn)
         return [turn for turn in turns if turn is not None]
 
     def answer(
@@ -204,23 +202,25 @@ class MixedSimulator:
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> Pending[list[UserTurn]]:
         """Return the answers as `answer` does, to be waited for; all simulators answer at once."""
-        owned: list[list[int]] = []
-        asked: list[Pending[list[UserTurn]]] = []
+        indices_by_simulator: list[list[int]] = []
+        pending: list[Pending[list[UserTurn]]] = []
         for number, simulator in enumerate(self._simulators):
-            mine = [i for i, turn in enumerate(turns) if turn.state.simulator == number]
-            plain = [turns[i].with_state(turns[i].state.state) for i in mine]
-            owned.append(mine)
-            asked.append(ask(simulator, plain, [replies[i] for i in mine]))
+            indices = [i for i, turn in enumerate(turns) if turn.state.simulator == number]
+            plain = [turns[i].with_state(turns[i].state.state) for i in indices]
+            indices_by_simulator.append(indices)
+            pending.append(ask(simulator, plain, [replies[i] for i in indices]))
 
-        def joined(answered: list[list[UserTurn]]) -> list[UserTurn]:
+        def join(answers_by_simulator: list[list[UserTurn]]) -> list[UserTurn]:
             answers = list(turns)
-            for number, (mine, own) in enumerate(zip(owned, answered, strict=True)):
-                for i, turn in zip(mine, own, strict=True):
-                    answers[i] = _owned(number, turn)
+            for number, (indices, simulator_answers) in enumerate(
+                zip(indices_by_simulator, answers_by_simulator, strict=True)
+            ):
+                for i, turn in zip(indices, simulator_answers, strict=True):
+                    answers[i] = _with_owner(number, turn)
             return answers
 
-        return then(gather(asked), joined)
+        return then(gather(pending), join)
 
 
-def _owned(number: int, turn: UserTurn) -> UserTurn:
+def _with_owner(number: int, turn: UserTurn) -> UserTurn:
     return turn.with_state(IndexedState(number, turn.state))

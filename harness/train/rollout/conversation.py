@@ -84,8 +84,8 @@ class Conversation:
 
     def until(self, replies: int) -> StartState:
         """Return the conversation before the policy's own reply number `replies`, from 0."""
-        begun = self.start or StartState(self.key, self.opening, ())
-        return replace(begun, exchanges=(*begun.exchanges, *self.exchanges[:replies]))
+        start = self.start or StartState(self.key, self.opening, ())
+        return replace(start, exchanges=(*start.exchanges, *self.exchanges[:replies]))
 
     @property
     def reward(self) -> float:
@@ -112,7 +112,7 @@ class ConcurrentSpeaker(Speaker, Protocol):
     def begin_reply(
         self, live: Sequence[int], heard: Sequence[str]
     ) -> Pending[list[SupporterReply]]:
-        """Begin to reply as `speak` does; a result that is not Awaited is ready on return."""
+        """Begin to reply as `speak` does; the result is ready on return unless it is awaitable."""
         ...
 
 
@@ -164,9 +164,9 @@ def rollout(
     speakers = speaker if isinstance(speaker, WaveSpeakers) else WaveSpeakers([speaker])
     openings = simulator.open(keys)
     waves = []
-    for one, mine in zip(speakers.speakers, speakers.shares(len(keys)), strict=True):
-        one.begin(len(mine))
-        waves.append(_Wave(one, [openings[i] for i in mine]))
+    for wave_speaker, indices in zip(speakers.speakers, speakers.shares(len(keys)), strict=True):
+        wave_speaker.begin(len(indices))
+        waves.append(_Wave(wave_speaker, [openings[i] for i in indices]))
     return _run(simulator, waves, keys, openings)
 
 
@@ -178,17 +178,17 @@ def take_over(
 ) -> list[Conversation]:
     """Continue from `starts` to the end, one conversation per key, with new random numbers."""
     speakers = speaker if isinstance(speaker, WaveSpeakers) else WaveSpeakers([speaker])
-    openings = [_rekeyed(start.last_turn, key) for start, key in zip(starts, keys, strict=True)]
+    openings = [_with_key(start.last_turn, key) for start, key in zip(starts, keys, strict=True)]
     waves = []
-    for one, mine in zip(speakers.speakers, speakers.shares(len(keys)), strict=True):
-        one.begin(len(mine))
-        one.take_over([starts[i] for i in mine])
-        waves.append(_Wave(one, [openings[i] for i in mine]))
+    for wave_speaker, indices in zip(speakers.speakers, speakers.shares(len(keys)), strict=True):
+        wave_speaker.begin(len(indices))
+        wave_speaker.take_over([starts[i] for i in indices])
+        waves.append(_Wave(wave_speaker, [openings[i] for i in indices]))
     conversations = _run(simulator, waves, keys, openings)
     return [replace(c, start=start) for c, start in zip(conversations, starts, strict=True)]
 
 
-def _rekeyed(turn: UserTurn, key: ConversationKey) -> UserTurn:
+def _with_key(turn: UserTurn, key: ConversationKey) -> UserTurn:
     """Return `turn` with its state in conversation `key`, which keys the user's random numbers."""
     return turn.with_state(replace(turn.state, key=key))
 
@@ -216,9 +216,11 @@ class _Wave:
         replies: Sequence[SupporterReply],
     ) -> _Step:
         """Send the replies to the users, whose turns are `current`."""
-        return _Step(ask(simulator, current, replies), partial(self._hear, simulator, replies))
+        return _Step(
+            ask(simulator, current, replies), partial(self._record_answers, simulator, replies)
+        )
 
-    def _hear(
+    def _record_answers(
         self,
         simulator: UserSimulator,
         replies: Sequence[SupporterReply],
@@ -253,10 +255,10 @@ def _run(
     """
     waiting = [wave.speak(simulator) for wave in waves if wave.live]
     while waiting:
-        step = waiting.pop(first_ready([one.pending for one in waiting]))
-        following = step.go_on(step.pending())
-        if following is not None:
-            waiting.append(following)
+        step = waiting.pop(first_ready([wave_step.pending for wave_step in waiting]))
+        next_step = step.go_on(step.pending())
+        if next_step is not None:
+            waiting.append(next_step)
     by_conversation = [exchanges for wave in waves for exchanges in wave.exchanges]
     return [
         Conversation(key, opening, tuple(exchanges))

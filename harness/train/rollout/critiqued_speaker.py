@@ -25,16 +25,20 @@ class CritiquedPrefix:
 
 
 def critiqued_prefix(
-    trajectory: TokenTrajectory, chat: Chat, heard: str, reply: int, is_opening: bool, critique: str
+    trajectory: TokenTrajectory,
+    chat: Chat,
+    user_text: str,
+    reply: int,
+    is_opening: bool,
+    critique: str,
 ) -> CritiquedPrefix:
     """Return the conversation of `trajectory` before reply number `reply`, from 0.
 
-    `heard`: the user's last words before that reply; `critique`: see
-    `CritiquedPrefix`.
+    `user_text`: the last words of the user before that reply; `critique`: see `CritiquedPrefix`.
     """
     frame = chat.opening if is_opening else chat.following
-    place = trajectory.row.turn.index(reply + 1) - len(frame(heard))
-    return CritiquedPrefix(trajectory.until(place), is_opening, reply, critique)
+    length = trajectory.row.turn.index(reply + 1) - len(frame(user_text))
+    return CritiquedPrefix(trajectory.until(length), is_opening, reply, critique)
 
 
 class CritiquedSpeaker(LanguageSpeaker):
@@ -44,73 +48,80 @@ class CritiquedSpeaker(LanguageSpeaker):
     sampler is rewound to before it when the next reply is drawn.
     """
 
-    _so_far: Sequence[CritiquedPrefix] = ()
+    _prefixes: Sequence[CritiquedPrefix] = ()
 
-    def go_on_from(self, so_far: Sequence[CritiquedPrefix]) -> None:
+    def go_on_from(self, prefixes: Sequence[CritiquedPrefix]) -> None:
         """Set the conversations that the next `begin` continues, in order."""
-        self._so_far = so_far
+        self._prefixes = prefixes
 
     def begin(self, count: int) -> None:
         """Start the `count` conversations that `go_on_from` set."""
         super().begin(count)
-        self._told: dict[int, list[int]] = {}
-        whole = [one.trajectory.until(len(one.trajectory.row.ids)) for one in self._so_far]
-        self.trajectories = whole
+        self._critiqued_ids: dict[int, list[int]] = {}
+        trajectories = [prefix.trajectory for prefix in self._prefixes]
+        self.trajectories = [one.until(len(one.row.ids)) for one in trajectories]
 
-    def _earlier(self, number: int) -> int:
-        return self._so_far[number].replies
+    def _earlier_replies(self, number: int) -> int:
+        return self._prefixes[number].replies
 
-    def _framed(self, live: Sequence[int], heard: Sequence[str]) -> list[list[int]]:
+    def _frame_words(self, live: Sequence[int], heard: Sequence[str]) -> list[list[int]]:
         if self._turn:
             return [self._chat.following(text) for text in heard]
         pairs = zip(live, heard, strict=True)
-        return [self._framed_first(self._so_far[i], text) for i, text in pairs]
+        return [self._frame_first(self._prefixes[i], text) for i, text in pairs]
 
-    def _framed_first(self, so_far: CritiquedPrefix, text: str) -> list[int]:
-        return self._chat.opening(text) if so_far.is_opening else self._chat.following(text)
+    def _frame_first(self, prefix: CritiquedPrefix, text: str) -> list[int]:
+        return self._chat.opening(text) if prefix.is_opening else self._chat.following(text)
 
-    def _sampler_reads(
+    def _sampler_input(
         self, live: Sequence[int], heard: Sequence[str], ids: list[list[int]]
     ) -> list[list[int]]:
         if self._turn == 1:
-            some = [self._so_far[i] for i in live]
-            told = [
-                self._framed_first(one, text + one.critique)
-                for one, text in zip(some, heard, strict=True)
+            prefixes = [self._prefixes[i] for i in live]
+            with_critiques = [
+                self._frame_first(prefix, text + prefix.critique)
+                for prefix, text in zip(prefixes, heard, strict=True)
             ]
-            ids = self._after_all(live, told)
-            self._told = {
-                i: read for i, read in zip(live, ids, strict=True) if self._so_far[i].critique
+            ids = self._append_to_all(live, with_critiques)
+            self._critiqued_ids = {
+                i: sampler_ids
+                for i, sampler_ids in zip(live, ids, strict=True)
+                if self._prefixes[i].critique
             }
-        if self._turn == 2 and self._told:
-            ids = self._untold(live, ids)
+        if self._turn == 2 and self._critiqued_ids:
+            ids = self._rewind_critiques(live, ids)
         return ids
 
-    def _judge_reads(
+    def _judge_input(
         self, live: Sequence[int], ids: Sequence[Sequence[int]]
     ) -> Sequence[Sequence[int]]:
-        return self._after_all(live, ids) if self._turn == 1 else ids
+        return self._append_to_all(live, ids) if self._turn == 1 else ids
 
-    def _untold(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
+    def _rewind_critiques(
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]]
+    ) -> list[list[int]]:
         """Rewind the sampler to before the critiques; return its input for each conversation.
 
         After a critique this is everything from there on without the critique; otherwise it is
-        `new`.
+        `new_ids`.
         """
-        whole = dict(zip(live, self._after_all(live, new), strict=True))
-        told = [i for i in live if i in self._told]
-        kept = {i: _common(self._told[i], whole[i]) for i in told}
-        self._sampler.rewind(kept)
+        full_ids = dict(zip(live, self._append_to_all(live, new_ids), strict=True))
+        critiqued = [i for i in live if i in self._critiqued_ids]
+        lengths = {i: _common_length(self._critiqued_ids[i], full_ids[i]) for i in critiqued}
+        self._sampler.rewind(lengths)
         return [
-            whole[i][kept[i] :] if i in kept else [*ids] for i, ids in zip(live, new, strict=True)
+            full_ids[i][lengths[i] :] if i in lengths else [*ids]
+            for i, ids in zip(live, new_ids, strict=True)
         ]
 
-    def _after_all(self, live: Sequence[int], new: Sequence[Sequence[int]]) -> list[list[int]]:
-        """Return `new` appended to the ids of each conversation so far."""
-        return [[*self.trajectories[i].row.ids, *ids] for i, ids in zip(live, new, strict=True)]
+    def _append_to_all(
+        self, live: Sequence[int], new_ids: Sequence[Sequence[int]]
+    ) -> list[list[int]]:
+        """Return `new_ids` appended to the ids of each conversation so far."""
+        return [[*self.trajectories[i].row.ids, *ids] for i, ids in zip(live, new_ids, strict=True)]
 
 
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
+def _common_length(one: Sequence[int], other: Sequence[int]) -> int:
     """Return the number of ids that both begin with."""
     pairs = zip(one, other, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

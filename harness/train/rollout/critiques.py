@@ -72,8 +72,8 @@ def most_costly(conversation: Conversation) -> int | None:
     None if no reply lowered it. The change is the simulator's own, without reward noise.
     """
     changes = [exchange.answer.change or 0 for exchange in conversation.exchanges]
-    least = min(changes)
-    return changes.index(least) if least < 0 else None
+    lowest = min(changes)
+    return changes.index(lowest) if lowest < 0 else None
 
 
 def discouraged_strategies(
@@ -87,15 +87,15 @@ def discouraged_strategies(
     most in the simulator's account; an unsuitable reply discourages its strategy, a worn-out one
     all strategies played, and any other part, or none, no strategies.
     """
-    own, answer = frozenset(played[-1:]), conversation.exchanges[reply].answer
+    last_strategy, answer = frozenset(played[-1:]), conversation.exchanges[reply].answer
     if critique == "score":
-        return own
+        return last_strategy
     if critique == "reaction":
-        return own if hear(answer.text).change in HEARD_BADLY else frozenset()
+        return last_strategy if hear(answer.text).change in HEARD_BADLY else frozenset()
     if critique == "reason":
         part = worst_part(conversation, reply)
         if part == UNSUITED:
-            return own
+            return last_strategy
         return frozenset(played) if part in WORN else frozenset()
     return frozenset()
 
@@ -123,29 +123,29 @@ def critique_text(
     answer = first_sentence(exchange.answer.text)
     part = worst_part(conversation, reply) if critique == "reason" else None
     if not in_english:
-        words = {"score": COST_MOST, "reaction": answer, "reason": _spoken(part, played[-1])}
+        words = {"score": COST_MOST, "reaction": answer, "reason": _user_words(part, played[-1])}
         return f" {words[critique]}" if words[critique] else ""
     notes = {
         "score": "It lowered their mood more than anything else you said.",
         "reaction": f'They answered: "{answer}"' if answer else "They said no more.",
-        "reason": NOTES[part].format(last=PLAYED[played[-1]], all=_listed(played)),
+        "reason": NOTES[part].format(last=PLAYED[played[-1]], all=_list_strategies(played)),
     }
     return f'\n\n(You have replied to this before: "{exchange.reply.text}" {notes[critique]})'
 
 
 def first_sentence(text: str) -> str:
     """Return the first sentence, in which a user says how a reply was taken."""
-    found = _SENTENCE.match(text)
-    return (found.group() if found else text).strip()
+    match = _SENTENCE.match(text)
+    return (match.group() if match else text).strip()
 
 
-def _spoken(part: str | None, strategy: str) -> str:
+def _user_words(part: str | None, strategy: str) -> str:
     """Return what a user says of a reply of `strategy` that failed by `part`."""
     if part == "worth":
         return LINES[f"fall.{strategy}"][ANYBODY][0]
     return LINES["more_of"][strategy][0] if part == "fatigue" else SPOKEN[part]
 
 
-def _listed(played: Sequence[str]) -> str:
+def _list_strategies(played: Sequence[str]) -> str:
     *others, last = [PLAYED[strategy] for strategy in dict.fromkeys(played)]
     return f"{', '.join(others)} and {last}" if others else last

@@ -77,7 +77,7 @@ def group_tasks(state: CurriculumState, step: int) -> list[GroupTask]:
     config = state.config
     groups = range(config.trainer.conversations // config.algorithm.group_size)
     if state.starts:
-        return [_reverse(state, step, group) for group in groups]
+        return [_reverse_task(state, step, group) for group in groups]
     if not state.ladder:
         return [GroupTask(config.difficulty) for _ in groups]
     return [GroupTask(state.ladder[_rung(state, step, group)]) for group in groups]
@@ -90,11 +90,13 @@ def advance(state: CurriculumState, conversations: Sequence[Conversation]) -> Cu
     emotion / 100, whatever the reward mode. T stays if no conversation has a reward.
     """
     rewards = np.array([c.reward for c in conversations])
-    known = rewards[np.isfinite(rewards)]
+    finite = rewards[np.isfinite(rewards)]
     settings = state.config.curriculum
-    if settings.kind != "adaptive" or not len(known):
+    if settings.kind != "adaptive" or not len(finite):
         return state
-    move = settings.rate * math.tanh(settings.sensitivity * (float(known.mean()) - settings.target))
+    move = settings.rate * math.tanh(
+        settings.sensitivity * (float(finite.mean()) - settings.target)
+    )
     return replace(state, difficulty=min(HARDEST, max(0.0, state.difficulty + move)))
 
 
@@ -107,11 +109,13 @@ def metrics(
         f"curriculum/level_share/{name}": float(np.mean([c.level == name for c in conversations]))
         for name in LEVELS
     }
-    before = float(np.mean([len(c.before) for c in conversations])) if kind == "reverse" else None
+    replies_before = (
+        float(np.mean([len(c.before) for c in conversations])) if kind == "reverse" else None
+    )
     return {
         **shares,
         "curriculum/difficulty": state.difficulty if kind == "adaptive" else None,
-        "curriculum/replies_before": before,
+        "curriculum/replies_before": replies_before,
     }
 
 
@@ -140,19 +144,19 @@ def stages(settings: CurriculumConfig, steps: int) -> tuple[int, int]:
     return medium, hard
 
 
-def _reverse(state: CurriculumState, step: int, group: int) -> GroupTask:
+def _reverse_task(state: CurriculumState, step: int, group: int) -> GroupTask:
     """Return a start state for R3 (arXiv 2402.05808), which moves over the run from late states of
     successful conversations back to the opening.
     """
     settings, config = state.config.curriculum, state.config
-    whole = settings.whole_from
-    if whole is None:
-        whole = 2 * config.trainer.steps // 3 + 1
-    if step >= whole:
+    whole_from = settings.whole_from
+    if whole_from is None:
+        whole_from = 2 * config.trainer.steps // 3 + 1
+    if step >= whole_from:
         return GroupTask(config.difficulty)
-    over = settings.start_share * (whole - step) / max(whole - 1, 1)
+    share = settings.start_share * (whole_from - step) / max(whole_from - 1, 1)
     start = pick(state.starts, uniforms("start", config.seed, step, group)[0])
-    return GroupTask(config.difficulty, start.until(int(over * len(start.exchanges))))
+    return GroupTask(config.difficulty, start.until(int(share * len(start.exchanges))))
 
 
 class AttentiveSpeaker:
@@ -164,17 +168,17 @@ class AttentiveSpeaker:
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
         self._heard: list[list[str]] = [[] for _ in range(count)]
-        self._said: list[list[str]] = [[] for _ in range(count)]
+        self._replies: list[list[str]] = [[] for _ in range(count)]
 
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Return the reference's reply in each conversation of `live`."""
         replies = []
-        for i, words in zip(live, heard, strict=True):
-            self._heard[i].append(words)
+        for i, text in zip(live, heard, strict=True):
+            self._heard[i].append(text)
             key = self._keys[i]
-            u = uniforms("reference", key.seed, key.step, key.group, len(self._said[i]))
-            self._said[i].append(attentive(self._heard[i], self._said[i], u))
-            replies.append(SupporterReply(self._said[i][-1]))
+            u = uniforms("reference", key.seed, key.step, key.group, len(self._replies[i]))
+            self._replies[i].append(attentive(self._heard[i], self._replies[i], u))
+            replies.append(SupporterReply(self._replies[i][-1]))
         return replies
 
 
@@ -184,8 +188,10 @@ def start_library(config: RunConfig) -> tuple[StartState, ...]:
     The result is never empty. It depends only on seed and level, so a resumed run has the same.
     """
     keys = [ConversationKey(config.seed, 0, group, 0) for group in range(LIBRARY_SIZE)]
-    everything = rollout(make(config.simulator, config.difficulty), AttentiveSpeaker(keys), keys)
-    conversations = [c for c in everything if c.last.ended != "failed"] or everything
+    all_conversations = rollout(
+        make(config.simulator, config.difficulty), AttentiveSpeaker(keys), keys
+    )
+    conversations = [c for c in all_conversations if c.last.ended != "failed"] or all_conversations
     best = sorted(
         conversations, key=lambda c: (c.last.ended != "success", -c.last.emotion, c.key.group)
     )

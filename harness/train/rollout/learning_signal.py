@@ -51,9 +51,9 @@ class Actions:
         table = np.full((conversations, self.most), np.nan)
         table[self.conversation, self.place] = values
         table[np.isnan(table[:, 0]), 0] = 0.0
-        for place in range(1, table.shape[1]):
-            ended = np.isnan(table[:, place])
-            table[ended, place] = table[ended, place - 1]
+        for column in range(1, table.shape[1]):
+            missing = np.isnan(table[:, column])
+            table[missing, column] = table[missing, column - 1]
         return table
 
     def rewards(self, rewards: Rewards) -> Rewards:
@@ -147,29 +147,29 @@ def learning_signal(
     `actions`: required with a critic. For a null control the advantages of whole conversations are
     permuted, within groups if the algorithm has groups and otherwise within the batch.
     """
-    values, critic_batch, of_actions, metrics = None, None, None, dict(NO_CRITIC)
-    earned = rewards
+    values, critic_batch, action_values, metrics = None, None, None, dict(NO_CRITIC)
+    action_rewards = rewards
     if critic is not None and actions is not None:
-        earned, expected = actions.rewards(rewards), critic.values(actions.features)
+        action_rewards, expected = actions.rewards(rewards), critic.values(actions.features)
         values = actions.table(expected, len(rewards.total))
-        wanted = algorithm.targets(earned, values, config.algorithm)
-        targets = wanted[actions.conversation, actions.place]
-        known, of_actions = np.isfinite(targets), ActionValues(expected, targets)
-        critic_batch = CriticBatch(critic, actions.features[known], targets[known])
-        if known.any():
-            metrics = fit_metrics(expected[known], targets[known])
-    advantages = algorithm.advantages(earned, values, config.algorithm)
+        target_table = algorithm.targets(action_rewards, values, config.algorithm)
+        targets = target_table[actions.conversation, actions.place]
+        has_reward, action_values = np.isfinite(targets), ActionValues(expected, targets)
+        critic_batch = CriticBatch(critic, actions.features[has_reward], targets[has_reward])
+        if has_reward.any():
+            metrics = fit_metrics(expected[has_reward], targets[has_reward])
+    advantages = algorithm.advantages(action_rewards, values, config.algorithm)
     metrics |= algorithm.metrics(rewards)
     if config.algorithm.null_control:
         rng = rng_of(config, step, PERMUTATION_STREAM)
         size = config.algorithm.group_size if algorithm.needs_groups else len(rewards.total)
-        known = np.isfinite(rewards.total)
-        advantages = permuted_within_groups(advantages, known, size, rng)
+        has_reward = np.isfinite(rewards.total)
+        advantages = permuted_within_groups(advantages, has_reward, size, rng)
     if actions is None or actions.reply is None:
-        return LearningSignal(advantages, None, critic_batch, of_actions, metrics)
+        return LearningSignal(advantages, None, critic_batch, action_values, metrics)
     by_token = advantages[actions.conversation, actions.place]
     by_reply = actions.mean_by_reply(by_token, len(advantages))
-    return LearningSignal(by_reply, by_token, critic_batch, of_actions, metrics)
+    return LearningSignal(by_reply, by_token, critic_batch, action_values, metrics)
 
 
 def denominator(algorithm: Algorithm, config: RunConfig, tokens: int) -> float:

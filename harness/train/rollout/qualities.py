@@ -24,13 +24,13 @@ def qualities(conversations: Sequence[Conversation], rewards: FloatArray) -> Flo
     row is nan. "without solving" and "grounding" are shares of replies; "shortness" is
     max(0, 1 - mean words per reply / LONGEST).
     """
-    rows = [_of(conversation.exchanges) for conversation in conversations]
+    rows = [_measure(conversation.exchanges) for conversation in conversations]
     table = np.column_stack([rewards, np.array(rows)])
     table[~np.isfinite(rewards)] = np.nan
     return table
 
 
-def _of(exchanges: Sequence[Exchange]) -> tuple[float, float, float]:
+def _measure(exchanges: Sequence[Exchange]) -> tuple[float, float, float]:
     count = max(1, len(exchanges))
     solving = sum(not SOLVING.isdisjoint(e.answer.strategies) for e in exchanges)
     grounding = sum(not GROUNDING.isdisjoint(e.answer.strategies) for e in exchanges)

@@ -48,10 +48,10 @@ def cuts_of(
     """
     cuts = []
     for first in range(0, len(conversations), group_size):
-        mine = rewards[first : first + group_size]
-        if not np.isfinite(mine).any():
+        group_rewards = rewards[first : first + group_size]
+        if not np.isfinite(group_rewards).any():
             continue
-        worst = first + int(np.nanargmin(mine))
+        worst = first + int(np.nanargmin(group_rewards))
         reply = critiques.most_costly(conversations[worst])
         if reply is not None:
             cuts.append(CutPoint(worst, reply, tuple(played[worst][: reply + 1])))
@@ -94,12 +94,12 @@ def metrics(
     `groups`: number of groups; `replies`: number of replies drawn again; `before`, `after`: the
     rewards of the whole batch, nan where a served user failed.
     """
-    again = np.array([cut.conversation for cut in cuts], dtype=np.int64)
-    gains = (after - before)[again]
-    known = gains[np.isfinite(gains)]
+    refined = np.array([cut.conversation for cut in cuts], dtype=np.int64)
+    gains = (after - before)[refined]
+    finite = gains[np.isfinite(gains)]
     return {
         "refined/groups": len(cuts) / groups,
         "refined/replies": float(replies),
-        "refined/gain": float(known.mean()) if len(known) else None,
-        "refined/failed": float((np.isfinite(before) & ~np.isfinite(after))[again].sum()),
+        "refined/gain": float(finite.mean()) if len(finite) else None,
+        "refined/failed": float((np.isfinite(before) & ~np.isfinite(after))[refined].sum()),
     }

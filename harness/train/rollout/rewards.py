@@ -105,8 +105,8 @@ class Warmth(Reward):
             conversations, lambda c: np.array([kindness(e.answer.strategies) for e in c.exchanges])
         )
         replies = np.maximum(np.isfinite(kind).sum(axis=1), 1)
-        known = np.isfinite(_ends(conversations))
-        return Rewards.of(np.where(known, np.nansum(kind, axis=1) / replies, np.nan))
+        has_reward = np.isfinite(_ends(conversations))
+        return Rewards.of(np.where(has_reward, np.nansum(kind, axis=1) / replies, np.nan))
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,8 @@ class WorkingAlliance(Reward):
     """Mean of bond, goal and task, 0 to 1, as far as they are known of the user."""
 
     def rewards(self, conversations: Sequence[Conversation]) -> Rewards:
-        found = [alliance(turns_of(c)).mean for c in conversations]
-        values = np.array([np.nan if one is None else one for one in found])
+        means = [alliance(turns_of(c)).mean for c in conversations]
+        values = np.array([np.nan if mean is None else mean for mean in means])
         return Rewards.of(np.where(np.isfinite(_ends(conversations)), values, np.nan))
 
 
@@ -151,12 +151,12 @@ def compute_rewards(
     rewards, bias = make(reward).rewards(conversations), reward.solution_bias
     replies = np.array([len(c.exchanges) for c in conversations], dtype=np.int64)
     if bias:
-        rewards = _biased(rewards, conversations, bias)
-    also = qualities(conversations, rewards.total) if with_qualities else None
-    return replace(rewards, replies=replies, return_mix=reward.return_mix, qualities=also)
+        rewards = _blend_bias(rewards, conversations, bias)
+    scores = qualities(conversations, rewards.total) if with_qualities else None
+    return replace(rewards, replies=replies, return_mix=reward.return_mix, qualities=scores)
 
 
-def _biased(rewards: Rewards, conversations: Sequence[Conversation], bias: float) -> Rewards:
+def _blend_bias(rewards: Rewards, conversations: Sequence[Conversation], bias: float) -> Rewards:
     """Return the rewards, with the share `bias` replaced by one for suggesting and informing."""
     solved = _solution_shares(conversations)
     shared = blend(rewards.shared, solved, bias)
@@ -241,11 +241,14 @@ def _solution_turns(conversations: Sequence[Conversation]) -> FloatArray:
 
 
 def _table(
-    conversations: Sequence[Conversation], of: Callable[[Conversation], FloatArray]
+    conversations: Sequence[Conversation], values_of: Callable[[Conversation], FloatArray]
 ) -> FloatArray:
-    """Return `of` each conversation as a row; nan after its end, or throughout without a reward."""
+    """Return `values_of` each conversation as a row.
+
+    It is nan after the conversation's end, or throughout without a reward.
+    """
     table = np.full((len(conversations), MAX_TURNS), np.nan)
     for row, conversation in zip(table, conversations, strict=True):
         if np.isfinite(conversation.reward):
-            row[: len(conversation.exchanges)] = of(conversation)
+            row[: len(conversation.exchanges)] = values_of(conversation)
     return table

@@ -40,9 +40,9 @@ class TokenTrajectory:
     start_logp: list[float] = field(default_factory=list)
     """`logp` under the start policy; empty if replies are not scored."""
 
-    def until(self, place: int) -> TokenTrajectory:
-        """Return the conversation's first `place` tokens."""
-        row = TokenRow(self.row.ids[:place], self.row.turn[:place])
+    def until(self, length: int) -> TokenTrajectory:
+        """Return the conversation's first `length` tokens."""
+        row = TokenRow(self.row.ids[:length], self.row.turn[:length])
         own = sum(turn > 0 for turn in row.turn)
         return TokenTrajectory(row, self.logp[:own], self.entropy_nats[:own], self.start_logp[:own])
 
@@ -91,11 +91,11 @@ class LanguageSpeaker:
         self, live: Sequence[int], heard: Sequence[str]
     ) -> Pending[list[SupporterReply]]:
         """Begin to reply as `speak` does. An engine that serves one wave at a time draws here."""
-        ids = self._framed(live, heard)
+        ids = self._frame_words(live, heard)
         self._turn += 1
         uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
-        read = self._sampler_reads(live, heard, ids)
-        turns = self._sampler.begin_turn(live, read, torch.from_numpy(uniforms))
+        sampler_ids = self._sampler_input(live, heard, ids)
+        turns = self._sampler.begin_turn(live, sampler_ids, torch.from_numpy(uniforms))
         return then(turns, partial(self._replies, list(live), ids))
 
     def _replies(
@@ -104,44 +104,44 @@ class LanguageSpeaker:
         """Add new ids and turns to the trajectories; return the turns as replies."""
         scores: Sequence[ReplyScore | None] = [None] * len(turns)
         if self._judge is not None:
-            scores = self._judged(self._judge, live, ids, turns)
+            scores = self._score_replies(self._judge, live, ids, turns)
         replies = []
-        for i, new, turn, score in zip(live, ids, turns, scores, strict=True):
-            cut = turn.ids[-1] != self._chat.end
+        for i, new_ids, turn, score in zip(live, ids, turns, scores, strict=True):
+            is_cut = turn.ids[-1] != self._chat.end
             trajectory = self.trajectories[i]
-            trajectory.row.extend(new)
-            trajectory.row.extend(turn.ids, self._earlier(i) + self._turn)
-            trajectory.row.extend([self._chat.end] if cut else [])
+            trajectory.row.extend(new_ids)
+            trajectory.row.extend(turn.ids, self._earlier_replies(i) + self._turn)
+            trajectory.row.extend([self._chat.end] if is_cut else [])
             trajectory.logp.extend(turn.logp)
             trajectory.entropy_nats.extend(turn.entropy_nats)
             nll, z = (score.nll, score.z) if score is not None else (None, None)
-            replies.append(SupporterReply(self._chat.text(turn.ids), cut, nll, z))
+            replies.append(SupporterReply(self._chat.text(turn.ids), is_cut, nll, z))
         return replies
 
-    def _earlier(self, number: int) -> int:
+    def _earlier_replies(self, number: int) -> int:
         """Return the number of the policy's replies in a conversation before it began here."""
         return 0
 
-    def _framed(self, live: Sequence[int], heard: Sequence[str]) -> list[list[int]]:
+    def _frame_words(self, live: Sequence[int], heard: Sequence[str]) -> list[list[int]]:
         """Return the new ids of each conversation before the policy's turn."""
         if self._starts and not self._turn:
             return [self._chat.prefix(_turns(self._starts[i])) for i in live]
         frame = self._chat.following if self._turn else self._chat.opening
         return [frame(text) for text in heard]
 
-    def _sampler_reads(
+    def _sampler_input(
         self, live: Sequence[int], heard: Sequence[str], ids: list[list[int]]
     ) -> list[list[int]]:
         """Return the sampler's input before the turn; `ids`: the words `heard` in the template."""
         return ids
 
-    def _judge_reads(
+    def _judge_input(
         self, live: Sequence[int], ids: Sequence[Sequence[int]]
     ) -> Sequence[Sequence[int]]:
-        """Return the start policy's input before a reply; `ids`: as in `_sampler_reads`."""
+        """Return the start policy's input before a reply; `ids`: as in `_sampler_input`."""
         return ids
 
-    def _judged(
+    def _score_replies(
         self,
         judge: StartJudge,
         live: Sequence[int],
@@ -149,8 +149,8 @@ class LanguageSpeaker:
         turns: Sequence[SampledTurn],
     ) -> list[ReplyScore]:
         """Return the score of each reply; the trajectories get the start's log-probabilities."""
-        read = self._judge_reads(live, ids)
-        scores = judge.judge(live, read, [turn.ids for turn in turns], self._chat.end)
+        judge_ids = self._judge_input(live, ids)
+        scores = judge.judge(live, judge_ids, [turn.ids for turn in turns], self._chat.end)
         for i, score in zip(live, scores, strict=True):
             self.trajectories[i].start_logp.extend(score.logp)
         return scores
@@ -210,17 +210,17 @@ class StartJudge:
     def judge(
         self,
         live: Sequence[int],
-        heard: Sequence[Sequence[int]],
+        new_ids: Sequence[Sequence[int]],
         replies: Sequence[Sequence[int]],
         end: int,
     ) -> list[ReplyScore]:
         """Read the user's words and the reply in each conversation of `live`; score the reply."""
         self._reader.attend(live)
-        place = {conversation: n for n, conversation in enumerate(live)}
-        order = [place[i] for i in self._reader.order]
-        pieces = [[*self._unread[live[n]], *heard[n], *replies[n][:-1]] for n in order]
+        index = {conversation: n for n, conversation in enumerate(live)}
+        order = [index[i] for i in self._reader.order]
+        pieces = [[*self._unread[live[n]], *new_ids[n], *replies[n][:-1]] for n in order]
         with start_weights(self._model):
-            read = self._reader.read(pieces)
+            states = self._reader.read(pieces)
         rows = [row for row, n in enumerate(order) for _ in replies[n]]
         ends = [len(piece) for piece in pieces]
         columns = [
@@ -228,16 +228,16 @@ class StartJudge:
             for row, n in enumerate(order)
             for k in range(len(replies[n]))
         ]
-        at_temperature, nlls, moments = self._scores(
-            read[rows, columns], [token for n in order for token in replies[n]]
+        logps, nlls, moments = self._scores(
+            states[rows, columns], [token for n in order for token in replies[n]]
         )
         sizes = [len(replies[n]) for n in order]
         scores: dict[int, ReplyScore] = {}
-        parts = (torch.split(values, sizes) for values in (at_temperature, nlls, moments))
-        for n, logp, nll, own in zip(order, *parts, strict=True):
+        parts = (torch.split(values, sizes) for values in (logps, nlls, moments))
+        for n, logp, nll, reply_moments in zip(order, *parts, strict=True):
             last = replies[n][-1]
             self._unread[live[n]] = [last] if last == end else [last, end]
-            z = typicality(*own.sum(dim=0).tolist())
+            z = typicality(*reply_moments.sum(dim=0).tolist())
             scores[n] = ReplyScore(float(nll.mean()), z, logp.tolist())
         return [scores[n] for n in range(len(live))]
 
@@ -250,15 +250,15 @@ class StartJudge:
         The head is applied in pieces, since the logits of all replies can take gigabytes.
         """
         tokens = torch.tensor(ids, device=states.device)
-        at_temperature, nlls, moments = [], [], []
-        for at in self._reader.pieces(states):
-            logits = self._reader.logits(states[at])
+        logps, nlls, moments = [], [], []
+        for piece in self._reader.pieces(states):
+            logits = self._reader.logits(states[piece])
             log_p = log_distribution(logits, self._temperature)
-            surprise = -drawn_entries(log_p, tokens[at])
+            surprise = -drawn_entries(log_p, tokens[piece])
             moments.append(torch.stack((surprise, *surprise_moments(log_p)), dim=1).double())
             del log_p
-            at_temperature.append(log_probabilities(logits, tokens[at], self._temperature))
+            logps.append(log_probabilities(logits, tokens[piece], self._temperature))
             if self._temperature != 1:
-                surprise = -log_probabilities(logits, tokens[at], 1.0)
+                surprise = -log_probabilities(logits, tokens[piece], 1.0)
             nlls.append(surprise.double())
-        return torch.cat(at_temperature), torch.cat(nlls), torch.cat(moments)
+        return torch.cat(logps), torch.cat(nlls), torch.cat(moments)

@@ -50,29 +50,30 @@ def refine(
     """
     if critique is None:
         return RefinedBatch(conversations, acts, None, refinement.NOT_REFINED)
-    size, before = config.algorithm.group_size, compute_rewards(conversations, config.reward).total
+    size = config.algorithm.group_size
+    rewards_before = compute_rewards(conversations, config.reward).total
     groups, played = len(conversations) // size, strategies_played(acts, len(conversations))
-    cuts = refinement.cuts_of(conversations, before, played, size)
+    cuts = refinement.cuts_of(conversations, rewards_before, played, size)
     if not cuts:
-        none = refinement.metrics(cuts, groups, 0, before, before)
-        return RefinedBatch(conversations, acts, np.zeros(len(acts.act), bool), none)
+        metrics = refinement.metrics(cuts, groups, 0, rewards_before, rewards_before)
+        return RefinedBatch(conversations, acts, np.zeros(len(acts.act), bool), metrics)
     rng = rng_of(config, step, REFINEMENT_STREAM)
     draws = GroupUniforms(rng, groups, [cut.conversation // size for cut in cuts])
-    told = log_p_changes([discouraged_by_cut(critique, conversations, cut) for cut in cuts])
-    speaker = TabularSpeaker(policy, config.policy.temperature, draws, before_turn, told)
+    changes = log_p_changes([discouraged_by_cut(critique, conversations, cut) for cut in cuts])
+    speaker = TabularSpeaker(policy, config.policy.temperature, draws, before_turn, changes)
     keys, starts = refinement.begin_again(conversations, cuts, size)
-    made = take_over(make(config.simulator, config.difficulty), speaker, keys, starts)
+    continuations = take_over(make(config.simulator, config.difficulty), speaker, keys, starts)
     refined = list(conversations)
-    for cut, new in zip(cuts, made, strict=True):
+    for cut, new in zip(cuts, continuations, strict=True):
         refined[cut.conversation] = refinement.join_at_cut(
             conversations[cut.conversation], cut, new
         )
     new_acts = speaker.acts()
-    after = compute_rewards(refined, config.reward).total
+    rewards_after = compute_rewards(refined, config.reward).total
     return RefinedBatch(
         refined,
-        *_spliced(acts, new_acts, cuts, len(conversations)),
-        refinement.metrics(cuts, groups, len(new_acts.act), before, after),
+        *_splice(acts, new_acts, cuts, len(conversations)),
+        refinement.metrics(cuts, groups, len(new_acts.act), rewards_before, rewards_after),
     )
 
 
@@ -98,20 +99,20 @@ def log_p_changes(by_cut: Sequence[frozenset[str]]) -> FloatArray:
     return np.array([[-LOWERED_NATS * (s in names) for s in STRATEGIES] for names in by_cut])
 
 
-def _spliced(
+def _splice(
     acts: Acts, new: Acts, cuts: Sequence[CutPoint], conversations: int
 ) -> tuple[Acts, BoolArray]:
     """Return the acts before the cuts joined with the new ones, and the mask of the new ones."""
-    at = np.full(conversations, np.iinfo(np.int64).max)
-    at[[cut.conversation for cut in cuts]] = [cut.reply for cut in cuts]
-    kept = acts.reply < at[acts.conversation]
-    place = np.array([cut.conversation for cut in cuts])[new.conversation]
-    features = np.concatenate([acts.seen.features[kept], new.seen.features])
+    cut_reply = np.full(conversations, np.iinfo(np.int64).max)
+    cut_reply[[cut.conversation for cut in cuts]] = [cut.reply for cut in cuts]
+    is_kept = acts.reply < cut_reply[acts.conversation]
+    conversation = np.array([cut.conversation for cut in cuts])[new.conversation]
+    features = np.concatenate([acts.seen.features[is_kept], new.seen.features])
     spliced = Acts(
         Observations(features),
-        np.concatenate([acts.act[kept], new.act]),
-        np.concatenate([acts.conversation[kept], place]),
-        np.concatenate([acts.reply[kept], new.reply + at[place]]),
+        np.concatenate([acts.act[is_kept], new.act]),
+        np.concatenate([acts.conversation[is_kept], conversation]),
+        np.concatenate([acts.reply[is_kept], new.reply + cut_reply[conversation]]),
     )
-    again = np.repeat([False, True], [int(kept.sum()), len(new.act)])
-    return spliced, again
+    is_new = np.repeat([False, True], [int(is_kept.sum()), len(new.act)])
+    return spliced, is_new

@@ -13,14 +13,16 @@ from harness.train.rollout.conversation import shares
 
 
 class RolloutUniforms:
-    """Uniform numbers of the conversations `mine` among the `count` of a batch, one table per turn.
+    """Uniform numbers of the conversations of a wave, one table per turn.
+
+    The wave is the range `wave` of the `count` conversations of a batch.
 
     A batch has a fixed number of random streams, each for a range of its conversations, so that a
     conversation's numbers do not depend on the number of waves.
     """
 
-    def __init__(self, config: RunConfig, step: int, attempt: int, count: int, mine: range) -> None:
-        self._mine = mine
+    def __init__(self, config: RunConfig, step: int, attempt: int, count: int, wave: range) -> None:
+        self._wave = wave
         self._streams: list[tuple[int, Callable[[tuple[int, int]], FloatArray]]] = [
             (len(part), rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, n)).random)
             for n, part in enumerate(shares(count, streams(config)))
@@ -29,4 +31,4 @@ class RolloutUniforms:
     def random(self, shape: tuple[int, int], /) -> FloatArray:
         """Return the next turn's uniforms, shape (conversations of this wave, tokens)."""
         tables = [draw((rows, shape[1])) for rows, draw in self._streams]
-        return np.concatenate(tables)[self._mine.start : self._mine.stop]
+        return np.concatenate(tables)[self._wave.start : self._wave.stop]

@@ -49,7 +49,7 @@ class SavedModel:
     @classmethod
     def of(cls, config: RunConfig, weights: Path | None, start_sum: str | None) -> SavedModel:
         """Load the model; arguments and errors as in `loading.load`."""
-        config = _here(config)
+        config = _for_one_process(config)
         torch.set_num_threads(config.trainer.threads)
         device = starts.device_of(config)
         models = starts.load(config, device, learns=False)
@@ -62,7 +62,7 @@ class SavedModel:
         if weights is not None:
             if not config.policy.lora_rank:  # both may not fit into memory
                 models, learner = replace(models, learner=None), None
-            learner = _trained(config.policy, learner, weights, device)
+            learner = _with_weights(config.policy, learner, weights, device)
         engine = TransformersEngine(learner)
         return cls(config, RankWork(config, learner, models.judge, models.chat, engine))
 
@@ -75,14 +75,19 @@ class SavedModel:
         with torch.no_grad(), self.work.awake():
             yield
 
-    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[HeldOutConversation]:
-        speakers = self.work.held_out_speakers(some)
-        conversations = users.meet(some, speakers)
-        moved = [_moved(t) for speaker in speakers.speakers for t in speaker.trajectories]
-        return [HeldOutConversation(*one) for one in zip(some, conversations, moved, strict=True)]
+    def rollout(self, users: HeldOutUsers, batch: Sequence[Meeting]) -> list[HeldOutConversation]:
+        speakers = self.work.held_out_speakers(batch)
+        conversations = users.meet(batch, speakers)
+        divergences = [
+            _divergence(t) for speaker in speakers.speakers for t in speaker.trajectories
+        ]
+        return [
+            HeldOutConversation(*parts)
+            for parts in zip(batch, conversations, divergences, strict=True)
+        ]
 
 
-def _here(config: RunConfig) -> RunConfig:
+def _for_one_process(config: RunConfig) -> RunConfig:
     """Return the config for one process on this machine: on one GPU, or in float32 on the CPU."""
     config = config.on_ranks(1)
     if config.trainer.gpus and torch.cuda.is_available():
@@ -91,7 +96,7 @@ def _here(config: RunConfig) -> RunConfig:
     return replace(config, policy=policy, trainer=replace(config.trainer, gpus=0))
 
 
-def _trained(policy: PolicyConfig, learner: Any, saved: Path, device: str) -> Any:
+def _with_weights(policy: PolicyConfig, learner: Any, saved: Path, device: str) -> Any:
     """Return the learner with a checkpoint's weights; saved adapters are put into `learner`."""
     if policy.kind == "tiny":
         return tiny.load_model(saved, device)
@@ -101,7 +106,7 @@ def _trained(policy: PolicyConfig, learner: Any, saved: Path, device: str) -> An
     return huggingface.load_model(policy, saved, device)
 
 
-def _moved(trajectory: TokenTrajectory) -> Divergence:
+def _divergence(trajectory: TokenTrajectory) -> Divergence:
     differences = sum(trajectory.logp) - sum(trajectory.start_logp)
     return Divergence(differences, len(trajectory.logp))
 
@@ -120,17 +125,17 @@ class ModelWords:
 
         The random numbers depend only on the opening's index, and are the same for every policy.
         """
-        said: list[str] = []
-        for first in range(0, len(openings), AT_ONCE):
-            some = openings[first : first + AT_ONCE]
-            drawn_for = range(first, first + len(some))
-            numbers = [self._uniforms(place) for place in drawn_for]
+        texts: list[str] = []
+        for start in range(0, len(openings), AT_ONCE):
+            batch = openings[start : start + AT_ONCE]
+            indices = range(start, start + len(batch))
+            numbers = [self._uniforms(index) for index in indices]
             temperature = self.policy.temperature
-            sampler = self.engine.sampler(len(some), self.chat.end, temperature)
-            heard = [self.chat.opening(text) for text in some]
-            turns = sampler.speak(range(len(some)), heard, torch.from_numpy(np.stack(numbers)))
-            said += [self.chat.text(turn.ids) for turn in turns]
-        return said
+            sampler = self.engine.sampler(len(batch), self.chat.end, temperature)
+            prompts = [self.chat.opening(text) for text in batch]
+            turns = sampler.speak(range(len(batch)), prompts, torch.from_numpy(np.stack(numbers)))
+            texts += [self.chat.text(turn.ids) for turn in turns]
+        return texts
 
     @torch.no_grad()
     def scores(self, turns: Turns, options: Sequence[str]) -> list[float]:
@@ -154,13 +159,17 @@ class ModelWords:
         """
         decoder, device = self.model.get_decoder(), self.model.device
         cache, shared = copy.deepcopy(self._frame), len(self.chat.first[0])
-        rest = torch.tensor([prompt[shared:]], device=device)
-        read = decoder(input_ids=rest, past_key_values=cache, use_cache=True)
-        before, cache = read.last_hidden_state[:, -1:], read.past_key_values
+        remainder = torch.tensor([prompt[shared:]], device=device)
+        output = decoder(input_ids=remainder, past_key_values=cache, use_cache=True)
+        prompt_state, cache = output.last_hidden_state[:, -1:], output.past_key_values
         cache.batch_repeat_interleave(len(options))
         ids = pad_rows(options, fill=0).to(device)
-        after = decoder(input_ids=ids, past_key_values=cache, use_cache=True).last_hidden_state
-        states = torch.cat([before.expand(len(options), -1, -1), after[:, :-1]], dim=1)
+        option_states = decoder(
+            input_ids=ids, past_key_values=cache, use_cache=True
+        ).last_hidden_state
+        states = torch.cat(
+            [prompt_state.expand(len(options), -1, -1), option_states[:, :-1]], dim=1
+        )
         sizes = [len(option) for option in options]
         return torch.cat([row[:size] for row, size in zip(states, sizes, strict=True)]), sizes
 
@@ -181,10 +190,10 @@ class ModelWords:
     @cached_property
     def _no_thought(self) -> list[int]:
         """Ids of an empty thought; some templates already open it."""
-        before = self.chat.tokenizer.decode(self.chat.first[1]).rstrip()
-        text = NO_THOUGHT if before.endswith(THINK) else f"{THINK}{NO_THOUGHT}"
+        prefix = self.chat.tokenizer.decode(self.chat.first[1]).rstrip()
+        text = NO_THOUGHT if prefix.endswith(THINK) else f"{THINK}{NO_THOUGHT}"
         ids: list[int] = self.chat.tokenizer.encode(text, add_special_tokens=False)
         return ids
 
-    def _uniforms(self, place: int) -> Any:
-        return np.random.default_rng((SEED, place)).random(self.policy.max_turn_tokens)
+    def _uniforms(self, index: int) -> Any:
+        return np.random.default_rng((SEED, index)).random(self.policy.max_turn_tokens)

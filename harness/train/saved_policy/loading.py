@@ -56,18 +56,21 @@ class SavedTabular:
     def speaking(self) -> AbstractContextManager[object]:
         return nullcontext()
 
-    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[HeldOutConversation]:
-        temperature, slot = self.config.policy.temperature, slots_of(some, self.policy.slots)
-        speaker = TabularSpeaker(self.policy, temperature, TableDraws(some), slot=slot)
-        conversations = users.meet(some, speaker)
-        moved = self._moved(speaker.acts(), len(some))
-        return [HeldOutConversation(*one) for one in zip(some, conversations, moved, strict=True)]
+    def rollout(self, users: HeldOutUsers, batch: Sequence[Meeting]) -> list[HeldOutConversation]:
+        temperature, slot = self.config.policy.temperature, slots_of(batch, self.policy.slots)
+        speaker = TabularSpeaker(self.policy, temperature, TableDraws(batch), slot=slot)
+        conversations = users.meet(batch, speaker)
+        divergences = self._divergences(speaker.acts(), len(batch))
+        return [
+            HeldOutConversation(*parts)
+            for parts in zip(batch, conversations, divergences, strict=True)
+        ]
 
-    def _moved(self, acts: Acts, count: int) -> list[Divergence]:
+    def _divergences(self, acts: Acts, count: int) -> list[Divergence]:
         temperature = self.config.policy.temperature
         log_p = self.policy.log_probabilities(acts.seen, temperature)
         log_start = self.start.log_probabilities(acts.seen, temperature)
         nats = (np.exp(log_p) * (log_p - log_start)).sum(axis=1)
         sums = np.bincount(acts.conversation, nats, count).tolist()
         units = np.bincount(acts.conversation, minlength=count).tolist()
-        return [Divergence(*one) for one in zip(sums, units, strict=True)]
+        return [Divergence(*parts) for parts in zip(sums, units, strict=True)]

@@ -75,24 +75,25 @@ class SavedPolicy(Protocol):
         """Return the context in which conversations are held."""
         ...
 
-    def rollout(self, users: HeldOutUsers, some: Sequence[Meeting]) -> list[HeldOutConversation]:
+    def rollout(self, users: HeldOutUsers, batch: Sequence[Meeting]) -> list[HeldOutConversation]:
         """Hold some conversations side by side, with the random numbers of an evaluation."""
         ...
 
 
 def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[HeldOutConversation]:
     """Hold every conversation of the evaluation in `saved.config`."""
-    every, size, users = meetings(saved.config), at_once(saved.config), HeldOutUsers(saved.config)
-    held: list[HeldOutConversation] = []
-    keeping = (
+    all_meetings, size = meetings(saved.config), at_once(saved.config)
+    users = HeldOutUsers(saved.config)
+    conversations: list[HeldOutConversation] = []
+    cache = (
         kept_replies.reading_cache() if saved.config.simulator.kind == "scripted" else nullcontext()
     )
-    with keeping, saved.speaking():
-        for first in range(0, len(every), size):
+    with cache, saved.speaking():
+        for start in range(0, len(all_meetings), size):
             if watch is not None:
-                watch(first, len(every))
-            held += saved.rollout(users, every[first : first + size])
-    return held
+                watch(start, len(all_meetings))
+            conversations += saved.rollout(users, all_meetings[start : start + size])
+    return conversations
 
 
 def of_size(config: RunConfig, users: int, repeats: int) -> RunConfig:

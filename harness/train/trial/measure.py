@@ -75,10 +75,10 @@ def measure(config: RunConfig) -> Trial:
         with tempfile.TemporaryDirectory() as scratch:
             return _measure(config, Path(scratch))
     except Exception as error:
-        of_device = device_errors.explain("the trial", error)
-        if of_device is None:
+        device_error = device_errors.explain("the trial", error)
+        if device_error is None:
             raise
-        raise of_device from error
+        raise device_error from error
 
 
 def _measure(config: RunConfig, scratch: Path) -> Trial:
@@ -91,19 +91,19 @@ def _measure(config: RunConfig, scratch: Path) -> Trial:
     rate = ADAPTER_RATE if config.policy.lora_rank else FULL_RATE
     optimiser = optimiser_of(config, models, rate)
     before_engine = _allocated(device)
-    engine = start.engine_of(config, models, _hung, scratch)
+    engine = start.engine_of(config, models, _end_on_hang, scratch)
     meter: Meter = WallClockMeter()
     if device == "cuda":
         meter = CudaMeter(_allocated(device) - before_engine)
     try:
-        talked = meter.over(partial(rollout, config, models, engine, size))
-        trained, shorter = talked.value, trained_size(config, size)
+        rollout_phase = meter.over(partial(rollout, config, models, engine, size))
+        trained, shorter = rollout_phase.value, trained_size(config, size)
         if shorter != size:
             trained = rollout(config, models, engine, shorter)
-        before = _logp(config, models, trained)
-        learnt = meter.over(partial(learn, config, models, trained, optimiser))
+        old_logp = _logp(config, models, trained)
+        update_phase = meter.over(partial(learn, config, models, trained, optimiser))
         stale = _logp(config, models, trained)
-        gap = _gap(config, models, engine, size, (trained, before, stale))
+        gap = _gap(config, models, engine, size, (trained, old_logp, stale))
     finally:
         engine.close()
     del optimiser
@@ -116,9 +116,9 @@ def _measure(config: RunConfig, scratch: Path) -> Trial:
         size=size,
         precision=_precision(config, device, trajectories),
         engine=gap,
-        phases=_phases(config, prompt, (talked, learnt)),
-        rollout_tokens_per_s=_own_tokens(talked.value) / talked.seconds,
-        training_tokens_per_s=_own_tokens(trained) / learnt.seconds,
+        phases=_phases(config, prompt, (rollout_phase, update_phase)),
+        rollout_tokens_per_s=_own_tokens(rollout_phase.value) / rollout_phase.seconds,
+        training_tokens_per_s=_own_tokens(trained) / update_phase.seconds,
         seconds=time.monotonic() - began,
     )
 
@@ -133,8 +133,8 @@ def _own_tokens(trajectories: Sequence[TokenTrajectory]) -> int:
 
 
 def _gpu() -> Gpu:
-    found = torch.cuda.get_device_properties(0)
-    return Gpu(found.name, found.total_memory, torch.version.cuda or "")
+    properties = torch.cuda.get_device_properties(0)
+    return Gpu(properties.name, properties.total_memory, torch.version.cuda or "")
 
 
 def _gap(
@@ -149,33 +149,33 @@ def _gap(
     `first`: the trajectories drawn before the update, and the trainer's log-probabilities of their
     tokens before and after it.
     """
-    trajectories, before, stale = first
-    few = replace(size, conversations=min(size.conversations, COMPARED), turns=1)
-    woken = WallClockMeter().over(lambda: _awake(engine))
-    again = rollout(config, models, engine, few)
+    trajectories, old_logp, stale = first
+    small = replace(size, conversations=min(size.conversations, COMPARED), turns=1)
+    wake = WallClockMeter().over(lambda: _wake(engine))
+    redrawn = rollout(config, models, engine, small)
     return EngineGap(
         engine=engine_choice.engine_of(config),
         sleeps=bool(getattr(engine, "sleeps", False)),
-        before=_apart(before, _drawn(trajectories[:COMPARED])),
-        after=_apart(_logp(config, models, again), _drawn(again)),
-        stale=_apart(before, stale),
-        send_s=woken.seconds,
+        before=_distance(old_logp, _engine_logp(trajectories[:COMPARED])),
+        after=_distance(_logp(config, models, redrawn), _engine_logp(redrawn)),
+        stale=_distance(old_logp, stale),
+        send_s=wake.seconds,
     )
 
 
-def _awake(engine: Engine) -> None:
+def _wake(engine: Engine) -> None:
     with engine.awake():
         return
 
 
-def _hung(why: str) -> None:
+def _end_on_hang(why: str) -> None:
     """End the process, since nothing else can interrupt an engine that hangs."""
     safe_text.say(f"the trial ended {why}")
     os._exit(StoppedError.exit_code)
 
 
 def _phases(
-    config: RunConfig, prompt_tokens: int, taken: Sequence[MeasuredPhase[Any]]
+    config: RunConfig, prompt_tokens: int, measured: Sequence[MeasuredPhase[Any]]
 ) -> tuple[PhaseMemory, ...]:
     """Return the estimated and measured memory of a run's longest step, without vLLM's share.
 
@@ -188,8 +188,8 @@ def _phases(
     folder = model_files.ensure(config.policy)
     estimated = estimate.phases(config, folder, total, prompt_tokens)
     return tuple(
-        PhaseMemory(phase.name, phase.total - phase.parts.get("vLLM", 0), spent.peak_bytes)
-        for phase, spent in zip(estimated, taken, strict=True)
+        PhaseMemory(phase.name, phase.total - phase.parts.get("vLLM", 0), measured_phase.peak_bytes)
+        for phase, measured_phase in zip(estimated, measured, strict=True)
     )
 
 
@@ -210,12 +210,12 @@ def _rows(
     return [row.ids for row in rows], [[turn > 0 for turn in row.turn] for row in rows]
 
 
-def _drawn(trajectories: Sequence[TokenTrajectory]) -> Tensor:
+def _engine_logp(trajectories: Sequence[TokenTrajectory]) -> Tensor:
     """Return the engine's log-probabilities of the tokens that it drew."""
     return torch.tensor([logp for t in trajectories for logp in t.logp])
 
 
-def _apart(one: Tensor, other: Tensor) -> float:
+def _distance(one: Tensor, other: Tensor) -> float:
     return float((one.double().cpu() - other.double().cpu()).abs().mean())
 
 
@@ -223,25 +223,25 @@ def _precision(
     config: RunConfig, device: str, trajectories: Sequence[TokenTrajectory]
 ) -> Precision:
     """Return the difference between float32 and bfloat16 at the own tokens of `trajectories`."""
-    model, (ids, own) = _in_float32(config, device), _rows(trajectories)
+    model, (ids, own) = _load_float32(config, device), _rows(trajectories)
     temperature = config.policy.temperature
     entropies, logps = [], []
     for rounded in (False, True):
         with torch.autocast(device, dtype=torch.bfloat16, enabled=rounded):
             entropies.append(torch.cat(own_entropies(model, ids, own, temperature)).double())
             logps.append(torch.cat(own_log_probabilities(model, ids, own, temperature)).double())
-    apart = (logps[1] - logps[0]).abs()
+    gaps = (logps[1] - logps[0]).abs()
     return Precision(
         entropy=float(entropies[0].mean()),
         entropy_gap=float((entropies[1] - entropies[0]).mean()),
-        logp_gap=float(apart.mean()),
-        largest_logp_gap=float(apart.max()),
+        logp_gap=float(gaps.mean()),
+        largest_logp_gap=float(gaps.max()),
     )
 
 
-def _in_float32(config: RunConfig, device: str) -> Any:
+def _load_float32(config: RunConfig, device: str) -> Any:
     """Load the start policy with float32 weights and without adapters."""
     if config.policy.kind == "tiny":
         return tiny.load_model(start_model.ensure(config.policy), device)
-    whole = replace(config.policy, lora_rank=0, dtype="float32")
-    return huggingface.load_model(whole, model_files.ensure(config.policy), device)
+    policy = replace(config.policy, lora_rank=0, dtype="float32")
+    return huggingface.load_model(policy, model_files.ensure(config.policy), device)

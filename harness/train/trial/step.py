@@ -106,7 +106,7 @@ def rollout(
     """Hold conversations of full length with users who always say the same."""
     policy = replace(config.policy, max_turn_tokens=size.turn_tokens)
     chat = endless(models.chat)
-    heard = _words(chat)
+    message = _words(chat)
     learner: Any = models.learner
     learner.eval()
     rng = rng_of(config, STEP, ROLLOUT_STREAM)
@@ -114,7 +114,7 @@ def rollout(
     with precision(config.policy, learner.device.type), engine.awake():
         speaker.begin(size.conversations)
         for _ in range(size.turns):
-            speaker.speak(range(size.conversations), [heard] * size.conversations)
+            speaker.speak(range(size.conversations), [message] * size.conversations)
     return speaker.trajectories
 
 
@@ -126,29 +126,29 @@ def endless(chat: Chat) -> Chat:
 
 def _words(chat: Chat) -> str:
     """Return a user's message of about the length that the memory estimate assumes."""
-    said = WORDS
-    while len(chat.following(f"{said} {WORDS}")) <= conversation_memory.USER_TOKENS:
-        said = f"{said} {WORDS}"
-    return said
+    message = WORDS
+    while len(chat.following(f"{message} {WORDS}")) <= conversation_memory.USER_TOKENS:
+        message = f"{message} {WORDS}"
+    return message
 
 
 def optimiser_of(config: RunConfig, models: StartModels, rate: float) -> Any:
     """Return AdamW with a run's settings and its two moments already in memory."""
-    learning = [p for p in models.learner.parameters() if p.requires_grad]
+    trainable = [p for p in models.learner.parameters() if p.requires_grad]
     algorithm = config.algorithm
-    made = torch.optim.AdamW(
-        learning,
+    optimiser = torch.optim.AdamW(
+        trainable,
         lr=rate,
         betas=(algorithm.adam_beta1, algorithm.adam_beta2),
         eps=algorithm.adam_epsilon,
         weight_decay=0.0,
         fused=True,
     )
-    for parameter in learning:
+    for parameter in trainable:
         parameter.grad = torch.zeros_like(parameter)
-    made.step()  # zero gradients: allocates the moments, keeps the weights
-    made.zero_grad()
-    return made
+    optimiser.step()  # zero gradients: allocates the moments, keeps the weights
+    optimiser.zero_grad()
+    return optimiser
 
 
 def learn(

@@ -43,25 +43,25 @@ def put_in(model: Any, seed: int) -> None:
     width, size, heads = config.hidden_size, config.head_dim, config.num_attention_heads
     code = min(size, width // 4)
     basis = torch.linalg.qr(torch.randn(width, width, generator=generator))[0]
-    own, *before = basis[: 4 * code].split(code)
-    before[2] = before[2][: width - 1 - 3 * code]  # the last direction is the shared one
+    own, *previous = basis[: 4 * code].split(code)
+    previous[2] = previous[2][: width - 1 - 3 * code]  # the last direction is the shared one
     rotations = _rotations(config)
     with torch.no_grad():
         _embed(model.get_input_embeddings().weight, basis[-1], generator)
         for head in range(min(heads, 3)):
             _attend(first, slice(head * size, (head + 1) * size), head + 1, basis[-1], rotations)
-            _write(first, head * size, own, before[head])
+            _write(first, head * size, own, previous[head])
         first.q_norm.weight.fill_(SHARP_POSITION)
         first.k_norm.weight.fill_(SHARP_POSITION)
         for head in range(heads):
             rows = slice(head * size, (head + 1) * size)
-            queries, keys = _matching(head, size, rotations, own, before[: min(heads, 3)])
+            queries, keys = _match_previous(head, size, rotations, own, previous[: min(heads, 3)])
             last.q_proj.weight[rows], last.k_proj.weight[rows] = queries, keys
         last.q_norm.weight.fill_(SHARP_CONTENT)
         last.k_norm.weight.fill_(SHARP_CONTENT)
-        said = torch.linalg.qr(torch.randn(width, width, generator=generator))[0][: heads * size]
-        last.v_proj.weight.copy_(said)
-        last.o_proj.weight.copy_(SAID * said.T)
+        copied = torch.linalg.qr(torch.randn(width, width, generator=generator))[0][: heads * size]
+        last.v_proj.weight.copy_(copied)
+        last.o_proj.weight.copy_(SAID * copied.T)
         model.model.norm.weight.fill_(LOUD)
 
 
@@ -90,15 +90,15 @@ def _attend(attention: Any, rows: slice, tokens: int, shared: Tensor, rotations:
     attention.k_proj.weight[rows] = key[:, None] * shared
 
 
-def _write(attention: Any, begin: int, own: Tensor, place: Tensor) -> None:
-    """Make the head whose rows start at `begin` write the attended token's code into `place`."""
-    count = len(place)
+def _write(attention: Any, begin: int, own: Tensor, target: Tensor) -> None:
+    """Make the head whose rows start at `begin` write the attended token's code into `target`."""
+    count = len(target)
     attention.v_proj.weight[begin : begin + count] = own[:count]
-    attention.o_proj.weight[:, begin : begin + count] = WRITTEN * place.T
+    attention.o_proj.weight[:, begin : begin + count] = WRITTEN * target.T
 
 
-def _matching(
-    head: int, size: int, rotations: Tensor, own: Tensor, before: list[Tensor]
+def _match_previous(
+    head: int, size: int, rotations: Tensor, own: Tensor, previous: list[Tensor]
 ) -> tuple[Tensor, Tensor]:
     """Return queries and keys that match the tokens before a place with the current tokens.
 
@@ -108,12 +108,12 @@ def _matching(
     slow = [pair for pair, speed in enumerate(rotations.tolist()) if speed < SLOW]
     slow += [pair + size // 2 for pair in slow]
     queries, keys = torch.zeros(size, own.shape[1]), torch.zeros(size, own.shape[1])
-    newest = len(slow) if head == 0 or len(before) < 2 else 3 * len(slow) // 5
+    newest = len(slow) if head == 0 or len(previous) < 2 else 3 * len(slow) // 5
     for n, row in enumerate(slow):
-        k = (n + 7 * head) % min(map(len, before))
+        k = (n + 7 * head) % min(map(len, previous))
         if n < newest:
-            queries[row], keys[row] = 2 * own[k], before[0][k]
+            queries[row], keys[row] = 2 * own[k], previous[0][k]
         else:
-            older = len(before) > 2 and n % 2 == 0 and head != 1
-            queries[row], keys[row] = before[older][k], before[older + 1][k]
+            older = len(previous) > 2 and n % 2 == 0 and head != 1
+            queries[row], keys[row] = previous[older][k], previous[older + 1][k]
     return queries, keys

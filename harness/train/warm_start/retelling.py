@@ -63,10 +63,10 @@ def retell_dialogue(
     if rng.random() >= share:
         return list(turns)
     swap: dict[str, str] = {}
-    said = " ".join(turns)
+    dialogue = " ".join(turns)
     for sentence in persona.tellable:
         old = manner(sentence.text.rstrip("."), persona.voice)
-        if old in said:
+        if old in dialogue:
             new = _another_sentence(persona.voice, bool(listen([old]).facts), rng)
             swap[old], swap[turn_round(old)] = new, turn_round(new)
     topic = _another_topic(rng)
@@ -77,14 +77,14 @@ def retell_dialogue(
             swap[feeling] = _another_feeling(rng)
     longest_first = sorted(swap, key=len, reverse=True)
     pattern = re.compile("|".join(rf"(?<!\w){re.escape(text)}(?!\w)" for text in longest_first))
-    return [pattern.sub(lambda found: swap[found.group()], text) for text in turns]
+    return [pattern.sub(lambda match: swap[match.group()], text) for text in turns]
 
 
 def _another_sentence(voice: str, is_fact: bool, rng: np.random.Generator) -> str:
     """Return a reworded sentence in `voice` that supporters take up (`is_fact`) or do not."""
     while True:
         scrambled = rng.random() < SCRAMBLED
-        text = _reworded(_one_of(_sentences(is_fact), rng), rng.random(), scrambled, rng)
+        text = _reword(_one_of(_sentences(is_fact), rng), rng.random(), scrambled, rng)
         text = manner(text[0].upper() + text[1:], voice)
         if listen([text]).facts == ((turn_round(text),) if is_fact else ()):
             return text
@@ -94,7 +94,7 @@ def _another_topic(rng: np.random.Generator) -> str:
     """Return a topic that fits TOPIC_SHAPE: a training user's reworded, or random words."""
     while True:
         if rng.random() < OWN_TOPIC:
-            topic = _reworded(_one_of(_topics(), rng), rng.random(), False, rng)
+            topic = _reword(_one_of(_topics(), rng), rng.random(), False, rng)
         else:
             topic = _noun_phrase(rng)
             if rng.random() < 0.5:
@@ -113,11 +113,11 @@ def _another_feeling(rng: np.random.Generator) -> str:
     return made_up(rng) if rng.random() < MADE_UP else _one_of(_feelings(), rng)
 
 
-def _reworded(text: str, share: float, scrambled: bool, rng: np.random.Generator) -> str:
+def _reword(text: str, share: float, scrambled: bool, rng: np.random.Generator) -> str:
     """Return `text` with a share of its content words replaced; if `scrambled`, of all words."""
 
-    def other(found: re.Match[str]) -> str:
-        word = found.group()
+    def other(match: re.Match[str]) -> str:
+        word = match.group()
         if rng.random() >= share or not (scrambled or carries(word)):
             return word
         if not carries(word) and rng.random() < 0.7:
@@ -151,14 +151,16 @@ _FUNCTION_WORDS = tuple(sorted(FUNCTION_WORDS))
 
 @lru_cache(maxsize=1)
 def _phrase_words() -> frozenset[str]:
-    return frozenset(_words_of([*(p for own in PHRASES.values() for p in own), *POOR]))
+    return frozenset(
+        _words_of([*(phrase for group in PHRASES.values() for phrase in group), *POOR])
+    )
 
 
 @lru_cache(maxsize=2)
 def _sentences(is_fact: bool) -> list[str]:
     """Return training users' sentences without the full stop, facts or not."""
-    told = (s.text.rstrip(".") for person in PERSONAS[TRAIN] for s in person.tellable)
-    return [text for text in told if bool(listen([text]).facts) == is_fact]
+    texts = (s.text.rstrip(".") for person in PERSONAS[TRAIN] for s in person.tellable)
+    return [text for text in texts if bool(listen([text]).facts) == is_fact]
 
 
 @lru_cache(maxsize=1)

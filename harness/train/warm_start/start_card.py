@@ -56,10 +56,10 @@ def _strategies(conversations: Sequence[Conversation]) -> dict[str, Any]:
     counts = Counter(s for c in conversations for e in c.exchanges for s in e.answer.strategies)
     total = max(1, counts.total())
     shares = np.array([counts[s] / total for s in STRATEGIES])
-    known = shares[shares > 0]
+    nonzero = shares[shares > 0]
     return {
         "strategies": dict(zip(STRATEGIES, shares.tolist(), strict=True)),
-        "strategy_entropy_nats": float(-(known * np.log(known)).sum()),
+        "strategy_entropy_nats": float(-(nonzero * np.log(nonzero)).sum()),
     }
 
 
@@ -78,10 +78,10 @@ def _rollout(
     return conversations, trajectories
 
 
-def _heard(conversations: Sequence[Conversation]) -> list[tuple[Exchange, list[str]]]:
+def _with_messages(conversations: Sequence[Conversation]) -> list[tuple[Exchange, list[str]]]:
     """Return each reply with the user's turns before it."""
     return [
-        (e, [c.opening.text, *(before.answer.text for before in c.exchanges[:n])])
+        (e, [c.opening.text, *(earlier.answer.text for earlier in c.exchanges[:n])])
         for c in conversations
         for n, e in enumerate(c.exchanges)
     ]
@@ -89,20 +89,20 @@ def _heard(conversations: Sequence[Conversation]) -> list[tuple[Exchange, list[s
 
 def _slots_heard(conversations: Sequence[Conversation]) -> dict[str, float | None]:
     """Return by slot the share of fillings taken from the user's words; None without a filling."""
-    right: dict[str, list[bool]] = {name: [] for name in ("topic", "clause", "feeling")}
-    for exchange, heard in _heard(conversations):
-        for name, fits in slots(exchange.reply.text, heard):
-            right[name].append(fits)
-    return {name: float(np.mean(found)) if found else None for name, found in right.items()}
+    correct: dict[str, list[bool]] = {name: [] for name in ("topic", "clause", "feeling")}
+    for exchange, messages in _with_messages(conversations):
+        for name, fits in slots(exchange.reply.text, messages):
+            correct[name].append(fits)
+    return {name: float(np.mean(matches)) if matches else None for name, matches in correct.items()}
 
 
 def _replies(conversations: Sequence[Conversation]) -> dict[str, float]:
     """Return shares of replies; `faithful`: grammatical, with slots from the user's words."""
-    replies = _heard(conversations)
+    replies = _with_messages(conversations)
     return {
         "recognised": float(np.mean([bool(e.answer.strategies) for e, _ in replies])),
         "grammatical": float(np.mean([covers(e.reply.text) for e, _ in replies])),
-        "faithful": float(np.mean([covers(e.reply.text, heard) for e, heard in replies])),
+        "faithful": float(np.mean([covers(e.reply.text, messages) for e, messages in replies])),
         "cut": float(np.mean([e.reply.cut for e, _ in replies])),
         "flagged": float(np.mean([e.answer.flagged for e, _ in replies])),
     }

@@ -67,12 +67,12 @@ def is_built(policy: PolicyConfig) -> bool:
 
 def key(policy: PolicyConfig) -> str:
     """Return a hash, 16 hex digits, of everything that determines the start model."""
-    own = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}
-    own |= {f: getattr(policy, f) for f in TOLD if getattr(policy, f) != getattr(PLAIN, f)}
+    fields = {f: getattr(policy, f) for f in (*SHAPE, "max_turn_tokens")}
+    fields |= {f: getattr(policy, f) for f in TOLD if getattr(policy, f) != getattr(PLAIN, f)}
     users = [level.knobs() for level in training_rows.USERS]  # with the defaults of config.py
     meaning = [VERSION, simulator.VERSION]
-    known = [own, users, STRATEGIES, INTENTIONS, meaning]
-    digest = hashlib.sha256(json.dumps(known).encode())
+    content = [fields, users, STRATEGIES, INTENTIONS, meaning]
+    digest = hashlib.sha256(json.dumps(content).encode())
     digest.update(json.dumps({name: version(name) for name in LIBRARIES}).encode())
     return digest.hexdigest()[:16]
 
@@ -100,12 +100,13 @@ def _build(policy: PolicyConfig, folder: Path) -> None:
     from harness.train.warm_start.start_card import measure, summary
 
     progress = Progress(policy.warm_start_copy_steps + policy.warm_start_steps)
-    read = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
-    count, width = -(-read // training_rows.TELLINGS), policy.warm_start_strategies
-    everything = training_rows.conversations(count)  # one vocabulary, so that H can be compared
-    conversations = everything if width == "all" else training_rows.conversations(count, width)
-    said = (text for c in everything for text in training_rows.texts(c))
-    tokenizer = tiny.build_tokenizer(said, policy.vocabulary)
+    dialogues = min(MOST_DIALOGUES, policy.warm_start_steps * DIALOGUES_A_STEP)
+    count, width = -(-dialogues // training_rows.TELLINGS), policy.warm_start_strategies
+    # texts of all strategies: one vocabulary, so that H can be compared
+    general = training_rows.conversations(count)
+    conversations = general if width == "all" else training_rows.conversations(count, width)
+    vocabulary_texts = (text for c in general for text in training_rows.texts(c))
+    tokenizer = tiny.build_tokenizer(vocabulary_texts, policy.vocabulary)
     chat = chat_of(tokenizer)
     with supervised.one_thread():
         model = tiny.build_model(policy, tokenizer, WEIGHTS_SEED)
@@ -131,17 +132,18 @@ def _train(
     """Train first to repeat the user's words, then to converse; return the last loss in nats."""
     from harness.train.warm_start import supervised, training_rows
 
-    rate, before, loss = policy.warm_start_learning_rate, 0, 0.0
-    for steps, back in ((policy.warm_start_copy_steps, True), (policy.warm_start_steps, False)):
+    rate, steps_done, loss = policy.warm_start_learning_rate, 0, 0.0
+    parts = (policy.warm_start_copy_steps, True), (policy.warm_start_steps, False)
+    for steps, is_copying in parts:
         if steps:
             count = min(MOST_DIALOGUES, steps * DIALOGUES_A_STEP)
-            dialogues = training_rows.retell(conversations, count, back, policy)
+            dialogues = training_rows.retell(conversations, count, is_copying, policy)
             rows = [training_rows.to_row(dialogue, chat) for dialogue in dialogues]
-            constant = 1.0 if back else CONSTANT
+            constant = 1.0 if is_copying else CONSTANT
             schedule = supervised.TrainingSchedule(steps, rate, DIALOGUES_A_STEP, constant)
-            tell = progress.after(before)
+            tell = progress.after(steps_done)
             loss = supervised.fit(model, rows, schedule, WEIGHTS_SEED, tell)
-            before += steps
+            steps_done += steps
     return loss
 
 
@@ -149,21 +151,22 @@ class Progress:
     """Progress of the warm start on stderr: in place on a terminal, else every SAY_EVERY_S."""
 
     def __init__(self, steps: int) -> None:
-        self._steps, self._began, self._said = steps, time.monotonic(), time.monotonic()
+        self._steps, self._began, self._reported_at = steps, time.monotonic(), time.monotonic()
         self._terminal = sys.stderr.isatty()
         print("warm start: building the start model, once", file=sys.stderr, flush=True)
 
-    def after(self, before: int) -> Callable[[int, float], None]:
-        """Return `tell` for a training that is preceded by `before` steps."""
-        return lambda step, loss: self.tell(before + step, loss)
+    def after(self, offset: int) -> Callable[[int, float], None]:
+        """Return `tell` for a training that is preceded by `offset` steps."""
+        return lambda step, loss: self.tell(offset + step, loss)
 
     def tell(self, step: int, loss: float) -> None:
         now = time.monotonic()
-        if now - self._said < (0.5 if self._terminal else SAY_EVERY_S) and step < self._steps:
+        interval_s = 0.5 if self._terminal else SAY_EVERY_S
+        if now - self._reported_at < interval_s and step < self._steps:
             return
-        self._said = now
-        left = (now - self._began) / step * (self._steps - step)
-        text = f"warm start: step {step}/{self._steps}  loss {loss:.2f}  {left:.0f} s left"
+        self._reported_at = now
+        remaining_s = (now - self._began) / step * (self._steps - step)
+        text = f"warm start: step {step}/{self._steps}  loss {loss:.2f}  {remaining_s:.0f} s left"
         print(text, end="\r" if self._terminal else "\n", file=sys.stderr, flush=True)
 
     def done(self, text: str) -> None:

@@ -85,7 +85,7 @@ def fit(
         batches = _batches(rows, schedule.batch, seed)
         for step, batch in zip(range(1, schedule.steps + 1), batches, strict=False):
             halves = [batch[0::2], batch[1::2]]
-            parts = list(pool.map(lambda h: _gradient(model, parameters, h), halves))
+            parts = list(pool.map(lambda half: _gradient(model, parameters, half), halves))
             tokens = sum(part[1] for part in parts)
             weight = sum(part[3] for part in parts)
             for parameter, *grads in zip(parameters, *(part[2] for part in parts), strict=True):
@@ -104,10 +104,10 @@ def _gradient(
     tokens, and the sum of weights.
     """
     ids = pad_rows([row.ids for row in rows], fill=0)
-    real = pad_rows([[1] * len(row.ids) for row in rows], fill=0).bool()
-    own = pad_rows([row.own for row in rows], fill=0)[:, 1:][real[:, 1:]].bool()
-    weight = pad_rows([row.weight for row in rows], fill=0)[:, 1:][real[:, 1:]]
-    losses = -log_probabilities(own_logits(model, ids, real), ids[:, 1:][real[:, 1:]], 1.0)
+    is_token = pad_rows([[1] * len(row.ids) for row in rows], fill=0).bool()
+    own = pad_rows([row.own for row in rows], fill=0)[:, 1:][is_token[:, 1:]].bool()
+    weight = pad_rows([row.weight for row in rows], fill=0)[:, 1:][is_token[:, 1:]]
+    losses = -log_probabilities(own_logits(model, ids, is_token), ids[:, 1:][is_token[:, 1:]], 1.0)
     return (
         float(losses.detach()[own].sum()),
         int(own.sum()),
@@ -130,20 +130,22 @@ def _batches(rows: Sequence[WeightedRow], size: int, seed: int) -> Iterator[list
 
 
 def _optimisers(model: Any, rate: float) -> list[torch.optim.Optimizer]:
-    named = list(model.named_parameters())
-    matrices = [p for name, p in named if p.ndim == 2 and "embed" not in name]
-    rest = [p for name, p in named if p.ndim != 2 or "embed" in name]
+    parameters = list(model.named_parameters())
+    matrices = [p for name, p in parameters if p.ndim == 2 and "embed" not in name]
+    others = [p for name, p in parameters if p.ndim != 2 or "embed" in name]
     return [
         torch.optim.Muon(
             matrices, lr=rate, weight_decay=0.0, adjust_lr_fn="match_rms_adamw", ns_steps=4
         ),
-        torch.optim.AdamW(rest, lr=rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
+        torch.optim.AdamW(others, lr=rate, betas=(0.9, 0.98), weight_decay=0.0, fused=True),
     ]
 
 
 def _share_of_rate(step: int, schedule: TrainingSchedule) -> float:
-    done = (step - 1) / schedule.steps
-    falling = 1.0 if done < schedule.constant_until else (1 - done) / (1 - schedule.constant_until)
+    share_done = (step - 1) / schedule.steps
+    falling = 1.0
+    if share_done >= schedule.constant_until:
+        falling = (1 - share_done) / (1 - schedule.constant_until)
     return min(1.0, step / WARM_UP) * max(LAST, falling)
 
 

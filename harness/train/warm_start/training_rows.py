@@ -54,8 +54,8 @@ class GrammarSpeaker:
     def speak(self, live: Sequence[int], heard: Sequence[str]) -> list[SupporterReply]:
         """Return a random reply in each conversation of `live`."""
         replies = []
-        for i, words in zip(live, heard, strict=True):
-            self._heard[i].append(words)
+        for i, message in zip(live, heard, strict=True):
+            self._heard[i].append(message)
             text = grammar.random_reply(self._heard[i], self._rng.random, self._width)
             replies.append(SupporterReply(text))
         return replies
@@ -79,14 +79,16 @@ def retell(
     """
     rng = np.random.default_rng([SEED, saying_back])
     tellings = -(-count // len(conversations))
-    told = [c for c in conversations for _ in range(tellings)][:count]
+    repeated = [c for c in conversations for _ in range(tellings)][:count]
     share = policy.warm_start_retold
-    dialogues = [retell_dialogue(texts(c), c.opening.state.user.persona, rng, share) for c in told]
+    dialogues = [
+        retell_dialogue(texts(c), c.opening.state.user.persona, rng, share) for c in repeated
+    ]
     if saying_back:
         for turns in dialogues:
             for n in range(1, len(turns), 2):
-                heard, width = turns[:n:2], policy.warm_start_strategies
-                turns[n] = grammar.saying_back(heard, rng.random, width)
+                messages, width = turns[:n:2], policy.warm_start_strategies
+                turns[n] = grammar.saying_back(messages, rng.random, width)
     return dialogues
 
 
@@ -95,13 +97,15 @@ def conversations(count: int, width: str = PLAIN.warm_start_strategies) -> list[
 
     `width`: as in GrammarSpeaker.
     """
-    held: list[Conversation] = []
+    finished: list[Conversation] = []
     for batch in range(-(-count // AT_ONCE)):
         users = make(SimulatorConfig(), USERS[batch % len(USERS)])
-        keys = [ConversationKey(SEED, batch, n, 0) for n in range(min(AT_ONCE, count - len(held)))]
+        keys = [
+            ConversationKey(SEED, batch, n, 0) for n in range(min(AT_ONCE, count - len(finished)))
+        ]
         speaker = GrammarSpeaker(np.random.default_rng([SEED, batch]), width)
-        held.extend(rollout(users, speaker, keys))
-    return held
+        finished.extend(rollout(users, speaker, keys))
+    return finished
 
 
 def texts(conversation: Conversation) -> list[str]:
@@ -113,13 +117,13 @@ def texts(conversation: Conversation) -> list[str]:
 def to_row(turns: Sequence[str], chat: Chat) -> WeightedRow:
     """Return the tokens and weights of a dialogue, in which user and policy alternate."""
     row = WeightedRow([], [], [])
-    for number, text in enumerate(turns):
-        if number % 2:
-            spans = grammar.slot_spans(text, turns[:number:2])
+    for index, text in enumerate(turns):
+        if index % 2:
+            spans = grammar.slot_spans(text, turns[:index:2])
             for token, begin, end in chat.placed(text):
-                copied = any(begin <= until and end > since for since, until in spans)
-                row.extend([token], SLOT_WEIGHT if copied else 1.0, own=True)
+                is_copied = any(begin <= stop and end > start for start, stop in spans)
+                row.extend([token], SLOT_WEIGHT if is_copied else 1.0, own=True)
             row.extend([chat.end], 1.0, own=True)
         else:
-            row.extend(chat.following(text) if number else chat.opening(text), USER_WEIGHT)
+            row.extend(chat.following(text) if index else chat.opening(text), USER_WEIGHT)
     return row

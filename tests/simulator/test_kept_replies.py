@@ -53,7 +53,7 @@ def test_a_row_gives_the_reading_that_it_is_of(text: str) -> None:
     made = read(text)
     told = of_row(row_of(made))
     assert told is not None
-    assert reading._joined(*told) == made
+    assert reading._combine(*told) == made
 
 
 @pytest.mark.parametrize("row", ["", "x\ty", "[]", "[[[1]],[],[],1]", '{"a":1}', "[[],[[1]],[],0]"])

@@ -96,8 +96,8 @@ def _signs(text: str) -> LanguageFault | None:
     """Return a fault that needs characters beyond letters, blanks and common punctuation."""
     if _is_foreign(text) or _MIXED.search(text):
         return LanguageFault("script", "another script")
-    many = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
-    markup = many or _HEADING.search(text)
+    has_symbols = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
+    markup = has_symbols or _HEADING.search(text)
     return (
         LanguageFault("signs", "signs that nobody says")
         if markup or _CONTROL.search(text) or _UNDECODED.search(text)
@@ -128,7 +128,10 @@ def _begin_alike(parts: list[str]) -> bool:
     """
     openings: dict[tuple[str, ...], list[int]] = {}
     for part in parts if len(parts) > 1 else ():
-        own = words(part)
-        if len(own) > 2 and not FUNCTION_WORDS.issuperset(own[:3]):
-            openings.setdefault(tuple(own[:3]), []).append(len(own))
-    return any(len(n) > 2 or (len(n) == 2 and min(n) <= SHORT) for n in openings.values())
+        part_words = words(part)
+        if len(part_words) > 2 and not FUNCTION_WORDS.issuperset(part_words[:3]):
+            openings.setdefault(tuple(part_words[:3]), []).append(len(part_words))
+    return any(
+        len(lengths) > 2 or (len(lengths) == 2 and min(lengths) <= SHORT)
+        for lengths in openings.values()
+    )

@@ -105,9 +105,11 @@ _Rules = list[tuple[str, re.Pattern[str]]]
 _Stock = tuple[int, int, str]
 """End and start of a stock wording, and its strategy."""
 _LEXICON = read_lexicon(LEXICON)
-_OPENINGS: _Rules = [(name, at_start(some)) for name, some in _LEXICON["opening"].items()]
-_OPENINGS_WITHIN: _Rules = [(name, anywhere(some)) for name, some in _LEXICON["opening"].items()]
-_PHRASES: _Rules = [(name, anywhere(some)) for name, some in _LEXICON["phrase"].items()]
+_OPENINGS: _Rules = [(name, at_start(wordings)) for name, wordings in _LEXICON["opening"].items()]
+_OPENINGS_WITHIN: _Rules = [
+    (name, anywhere(wordings)) for name, wordings in _LEXICON["opening"].items()
+]
+_PHRASES: _Rules = [(name, anywhere(wordings)) for name, wordings in _LEXICON["phrase"].items()]
 _QUESTIONS: _Rules = [
     ("suggest", anywhere(_LEXICON["phrase"]["suggest"])),
     ("restate", at_start(_LEXICON["restating_question"]["any"])),
@@ -125,16 +127,16 @@ _UNWELCOME = anywhere(
 )
 
 
-def strategy_of(sentence: str, judged: str | None = None) -> str | None:
+def strategy_of(sentence: str, kind: str | None = None) -> str | None:
     """Return the strategy of a sentence; None for a fragment, and if none is recognised.
 
-    `judged` is one of KINDS if another reader is sure, and takes precedence over rules and weights.
+    `kind` is one of KINDS if another reader is sure, and takes precedence over rules and weights.
     """
     sentence_words = words(sentence)
     if len(sentence_words) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(sentence_words):
         return None
-    if judged is not None:
-        return judged if judged != NONE else None
+    if kind is not None:
+        return kind if kind != NONE else None
     rules = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(sentence_words)
     by_rule = next((name for name, pattern in rules if pattern.search(plain)), None)
@@ -158,11 +160,11 @@ def dismisses(sentence: str) -> bool:
 def stock_kinds(clause: list[str]) -> int:
     """Return the number of strategies whose stock wordings a clause strings together."""
     plain, kinds, end = " ".join(clause), set[str](), -1
-    for last, first, name in sorted(_phrases(plain) + _stock(plain, _OPENINGS_WITHIN)):
-        before = plain[:first].split()[-1:]
-        if first > end and CLAUSE_TAKERS.isdisjoint(before):
+    for stop, start, name in sorted(_phrases(plain) + _stock(plain, _OPENINGS_WITHIN)):
+        before = plain[:start].split()[-1:]
+        if start > end and CLAUSE_TAKERS.isdisjoint(before):
             kinds.add(name)
-            end = last
+            end = stop
     return len(kinds)
 
 

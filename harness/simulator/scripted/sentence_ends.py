@@ -104,15 +104,17 @@ def _lacks_verb(clause: list[str]) -> bool:
 
     A word after a pronoun may be any verb, listed or not: `when it rains`.
     """
-    at = max((i for i, w in enumerate(clause) if w in SUBORDINATORS), default=-1)
-    if at < 0:
+    index = max((i for i, w in enumerate(clause) if w in SUBORDINATORS), default=-1)
+    if index < 0:
         return clause[0] == "so" and _is_subject_alone(clause[1:])
-    before, rest = clause[at - 1] if at > 0 else "", clause[at + 1 :]
-    if clause[at] == "how":
-        return len(rest) == 2 and rest[0] in ADJECTIVES and rest[1] in _ALONE
-    if clause[at] == "that" and rest and rest[0] in ADJECTIVES:  # `that sad`, but `is that hard`
-        return len(rest) == 1 and before not in _COPULAS | VERBS | {"not"}
-    return (clause[at] != "that" or before in _TAKE_THAT) and _is_subject_alone(rest)
+    before, following = clause[index - 1] if index > 0 else "", clause[index + 1 :]
+    if clause[index] == "how":
+        return len(following) == 2 and following[0] in ADJECTIVES and following[1] in _ALONE
+    if (
+        clause[index] == "that" and following and following[0] in ADJECTIVES
+    ):  # `that sad`, but `is that hard`
+        return len(following) == 1 and before not in _COPULAS | VERBS | {"not"}
+    return (clause[index] != "that" or before in _TAKE_THAT) and _is_subject_alone(following)
 
 
 def _is_subject_alone(words: list[str]) -> bool:

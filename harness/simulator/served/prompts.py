@@ -86,7 +86,9 @@ def appraise(state: ServedState, reply: str, difficulty: DifficultyConfig) -> Re
         "talk": _lines(state.messages),
         "latest_message": reply,
     }
-    return Request("appraise", _of(state.key, state.turn + 1), system, data, _appraisal(allowed))
+    return Request(
+        "appraise", _turn_identity(state.key, state.turn + 1), system, data, _appraisal(allowed)
+    )
 
 
 def speak(state: ServedState, change: int, difficulty: DifficultyConfig) -> Request:
@@ -98,15 +100,15 @@ def speak(state: ServedState, change: int, difficulty: DifficultyConfig) -> Requ
         "latest_message_felt": wording.feeling_of(change),
     }
     system = _speaking(_SPEAK, state.user, difficulty)
-    return Request("reply", _of(state.key, state.turn), system, data, _SAY)
+    return Request("reply", _turn_identity(state.key, state.turn), system, data, _SAY)
 
 
 def opening(user: User | ProfiledUser, difficulty: DifficultyConfig) -> Request:
     """Return the request for an opening. It depends on the user alone, so it is sent once each."""
     name = user.profile.id if isinstance(user, ProfiledUser) else user.persona.name
     data = {**_quoted(user), "mood_now": difficulty.start_emotion}
-    of = (name, user.intention, user.temperament)
-    return Request("open", of, _speaking(_OPEN, user, difficulty), data, _SAY)
+    identity = (name, user.intention, user.temperament)
+    return Request("open", identity, _speaking(_OPEN, user, difficulty), data, _SAY)
 
 
 def _speaking(template: str, user: User | ProfiledUser, difficulty: DifficultyConfig) -> str:
@@ -145,8 +147,8 @@ def _quoted(user: User | ProfiledUser, appraised: bool = False) -> dict[str, Any
     if not isinstance(user, ProfiledUser):
         return {}
     profile = user.profile
-    moved = {"moved_by": profile.moved_by} if appraised and profile.moved_by else {}
-    return {"person": {"about": profile.about, "facts": list(profile.facts), **moved}}
+    moved_by = {"moved_by": profile.moved_by} if appraised and profile.moved_by else {}
+    return {"person": {"about": profile.about, "facts": list(profile.facts), **moved_by}}
 
 
 def _lines(messages: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
@@ -154,7 +156,7 @@ def _lines(messages: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     return [{names[speaker]: text} for speaker, text in messages]
 
 
-def _of(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
+def _turn_identity(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
     return (key.seed, key.split, key.step, key.group, key.sample, turn)
 
 

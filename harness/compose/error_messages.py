@@ -62,9 +62,9 @@ def _bad_value(error: BaseException) -> str | None:
         return overrides.must_be(key, f"'{match[1] if match[1] is not None else match[2]}'")
     if "optional" in message.lower():
         return overrides.must_be(key, "null")
-    kind = re.search(r"assigned: (\w+) is not a", message)
-    if kind:
-        return overrides.must_be(key, f"a value of type {kind[1]}")
+    type_match = re.search(r"assigned: (\w+) is not a", message)
+    if type_match:
+        return overrides.must_be(key, f"a value of type {type_match[1]}")
     return f"{key}: {message}"
 
 

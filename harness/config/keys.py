@@ -165,11 +165,11 @@ def compare_keys(values: Mapping[str, Any]) -> KeyDifference:
     Values are not compared, and `schema` does not count as a key.
     """
     expected = {key.name: key.default for key in every_key()}
-    given = [name for name in _dotted(values) if name != "schema"]
-    absent = expected.keys() - set(given)
+    names = [name for name in _dotted(values) if name != "schema"]
+    missing = expected.keys() - set(names)
     return KeyDifference(
-        tuple(name for name in given if name not in expected),
-        {name: default for name, default in expected.items() if name in absent},
+        tuple(name for name in names if name not in expected),
+        {name: default for name, default in expected.items() if name in missing},
     )
 
 

@@ -33,13 +33,15 @@ MEASURES: dict[str, tuple[Callable[[FloatArray, int], float], tuple[int, ...]]] 
 
 
 def _of_user(
-    measure: Callable[[FloatArray, int], float], k: int, held: Sequence[HeldOutConversation]
+    measure: Callable[[FloatArray, int], float],
+    k: int,
+    conversations: Sequence[HeldOutConversation],
 ) -> tuple[float, float]:
-    last = [one.conversation.last for one in held]
-    known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]
-    if len(known) < k:
+    last_turns = [held_out.conversation.last for held_out in conversations]
+    rewards = [turn.emotion / 100 for turn in last_turns if turn.ended != "failed"]
+    if len(rewards) < k:
         return 0.0, 0.0
-    return measure(np.array([known]), k), 1.0
+    return measure(np.array([rewards]), k), 1.0
 
 
 QUANTITIES = tuple(

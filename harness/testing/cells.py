@@ -48,8 +48,8 @@ def _gentle(h: Floats) -> Floats:
 def _gentle_half(h: Floats) -> Floats:
     """Return R by `_gentle` for half of the run and constant from there on."""
     half = len(h) // 2
-    held = _gentle(h[half - len(h) // 20 : half]).mean()
-    return np.where(np.arange(len(h)) < half, _gentle(h), held)
+    level = _gentle(h[half - len(h) // 20 : half]).mean()
+    return np.where(np.arange(len(h)) < half, _gentle(h), level)
 
 
 COVERAGE: dict[str, tuple[Make, int, Noise]] = {
@@ -184,10 +184,10 @@ def intervals(cell: str, runs: int) -> IntervalCoverage:
     )
 
 
-def _coverage(ours: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Coverage:
-    count = sum(i.low <= truth <= i.high for i in ours)
-    width = float(np.median([half_width(i) for i in ours]))
-    return Coverage(count, len(ours), coverage_percent(ols, truth), width)
+def _coverage(estimates: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Coverage:
+    count = sum(i.low <= truth <= i.high for i in estimates)
+    width = float(np.median([half_width(i) for i in estimates]))
+    return Coverage(count, len(estimates), coverage_percent(ols, truth), width)
 
 
 def coverage_percent(intervals: Sequence[Interval], truth: float) -> float:
@@ -201,8 +201,8 @@ def classical(points: Points) -> tuple[Interval, Interval]:
     design = np.stack([-x, np.ones(n)], axis=1)
     inverse = np.linalg.inv(design.T @ design)
     a, b = inverse @ design.T @ points.reward
-    left = points.reward - design @ np.array([a, b])
-    covariance = left @ left / (n - 2) * inverse
+    residuals = points.reward - design @ np.array([a, b])
+    covariance = residuals @ residuals / (n - 2) * inverse
     halves = [1.96 * float(np.sqrt(w @ covariance @ w)) for w in np.array([[1, 0], [-1, 1]])]
     return tuple(  # type: ignore[return-value]
         Interval(v, v - h, v + h) for v, h in zip((a, b - a), halves, strict=True)
@@ -221,14 +221,14 @@ def judge_run(log: SyntheticRun) -> verdict.Verdict:
 def look(log: SyntheticRun) -> LawOutcome:
     points = points_of(log)
     course = onset.bin_entropy(log.steps, log.entropy)
-    found = onset.find_onset(course, points) if course else None
-    silent = (
+    found_onset = onset.find_onset(course, points) if course else None
+    silent_share = (
         None if log.silent is None else regime.silent_share([ColumnSeries(log.steps, log.silent)])
     )
     return LawOutcome(
-        verdict.judge(identifiability.fit(points), found, course, intervened=False),
-        found,
-        regime.regime(course, regime.gain(points), found, silent),
+        verdict.judge(identifiability.fit(points), found_onset, course, intervened=False),
+        found_onset,
+        regime.regime(course, regime.gain(points), found_onset, silent_share),
     )
 
 
@@ -236,19 +236,25 @@ def judge(name: str, n: int, noise: str, runs: int) -> RegimeResult:
     """Return the verdicts, onsets and regimes of one cell."""
     logs = [REGIMES[name](FIRST_SEED + s, n, NOISES[noise]) for s in range(runs)]
     looks = [look(log) for log in logs]
-    at = [(k.onset, log.onset) for k, log in zip(looks, logs, strict=True) if k.onset is not None]
-    errors = [100 * abs(found.step - truth) / n for found, truth in at if truth is not None]
-    held = [found.low <= truth <= found.high for found, truth in at if truth is not None]
+    onsets = [
+        (k.onset, log.onset) for k, log in zip(looks, logs, strict=True) if k.onset is not None
+    ]
+    errors = [
+        100 * abs(estimate.step - truth) / n for estimate, truth in onsets if truth is not None
+    ]
+    contains = [
+        estimate.low <= truth <= estimate.high for estimate, truth in onsets if truth is not None
+    ]
     return RegimeResult(
         name,
         n,
         noise,
         _percent([k.verdict.word for k in looks]),
         _percent([str(k.regime) for k in looks]),
-        100 * len(at) / runs,
+        100 * len(onsets) / runs,
         float(np.median(errors)) if errors else None,
         float(np.percentile(errors, 90)) if errors else None,
-        100 * float(np.mean(held)) if held else None,
+        100 * float(np.mean(contains)) if contains else None,
     )
 
 

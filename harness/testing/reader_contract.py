@@ -70,10 +70,10 @@ class ReaderContract:
     def test_a_sentence_is_heard_alike_in_any_batch_and_order(
         self, reader: SentenceReader, another: SentenceReader
     ) -> None:
-        some = [*SENTENCES, *HOSTILE]
-        together = dict(zip(some, reader.hear(some), strict=True))
-        random.Random(3).shuffle(some)
-        for sentence in some:
+        sentences = [*SENTENCES, *HOSTILE]
+        together = dict(zip(sentences, reader.hear(sentences), strict=True))
+        random.Random(3).shuffle(sentences)
+        for sentence in sentences:
             alike(another.hear([sentence])[0], together[sentence])
 
     def test_a_sentence_that_was_heard_is_not_read_again(self, reader: SentenceReader) -> None:
@@ -97,10 +97,10 @@ class ReaderContract:
 
     def test_another_process_hears_the_same(self, reader: SentenceReader, made_by: str) -> None:
         show = f"print(reader.name, *reader.hear({SENTENCES!r}), sep='\\n')"
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", f"{made_by}\n{show}"], capture_output=True, text=True, check=True
         )
-        assert done.stdout.splitlines() == [reader.name, *map(str, reader.hear(SENTENCES))]
+        assert result.stdout.splitlines() == [reader.name, *map(str, reader.hear(SENTENCES))]
 
 
 def alike(one: SentenceLabel, other: SentenceLabel) -> None:

@@ -154,7 +154,7 @@ def _shares(why: Mapping[str, float | str]) -> dict[str, float]:
 def summary(turns: Sequence[UserTurn]) -> str:
     """Say how the conversation ended, after how many replies, and how many of them helped."""
     last, changes = turns[-1], [turn.change for turn in turns if turn.change is not None]
-    ends = {
+    endings = {
         "success": "success: the user feels well",
         "left": "left: the user has left, which counts as emotion 0",
         "cap": "cap: the turn limit is reached",
@@ -163,7 +163,7 @@ def summary(turns: Sequence[UserTurn]) -> str:
     }
     helped, hurt = sum(c > 0 for c in changes), sum(c < 0 for c in changes)
     return (
-        f"{ends.get(last.ended, last.ended)}; emotion {turns[0].emotion} to {last.emotion} "
+        f"{endings.get(last.ended, last.ended)}; emotion {turns[0].emotion} to {last.emotion} "
         f"in {_replies(len(changes))}, {helped} up, {hurt} down"
     )
 

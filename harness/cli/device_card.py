@@ -171,18 +171,18 @@ def rows_of(trial: Trial) -> list[CardRow]:
         CardRow("H in bfloat16 minus float32, mean", exact.entropy_gap, "nats"),
         CardRow("log-probabilities, bfloat16 from float32, mean", exact.logp_gap, "nats a token"),
         CardRow("the same, largest", exact.largest_logp_gap, "nats"),
-        _within("engine's log-probabilities from the trainer's", gap.before),
-        _within("the same after an update and the sending of its weights", gap.after),
+        _gap_row("engine's log-probabilities from the trainer's", gap.before),
+        _gap_row("the same after an update and the sending of its weights", gap.after),
         CardRow("what stale weights would have shown", gap.stale, "nats a token"),
         *_engine_rows(trial),
         *_memory_rows(trial),
         CardRow("rollout", trial.rollout_tokens_per_s, "tokens/s"),
         CardRow("training", trial.training_tokens_per_s, "tokens/s"),
     ]
-    return [_finite(row) for row in rows]
+    return [_without_infinite(row) for row in rows]
 
 
-def _finite(row: CardRow) -> CardRow:
+def _without_infinite(row: CardRow) -> CardRow:
     """Return the row. A value that is not finite, as of weights that overflow, becomes a problem
     without a value.
     """
@@ -192,7 +192,7 @@ def _finite(row: CardRow) -> CardRow:
     return replace(row, value=None, status=PROBLEM, why=why)
 
 
-def _within(name: str, nats: float) -> CardRow:
+def _gap_row(name: str, nats: float) -> CardRow:
     status = OK if nats <= WIDEST_GAP else PROBLEM
     return CardRow(name, nats, "nats a token", f"at most {WIDEST_GAP:g}", status)
 

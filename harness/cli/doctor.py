@@ -163,18 +163,18 @@ def _gpus() -> CheckResult:
 def _folders() -> Iterator[CheckResult]:
     advice = "run harness in a folder that you can write to"
     try:
-        yield _writable("runs folder", sweep_place.runs_folder().resolve(), advice)
+        yield _check_writable("runs folder", sweep_place.runs_folder().resolve(), advice)
     except FolderError as error:
         yield CheckResult("runs folder", PROBLEM, str(error))
     try:
-        yield _writable(
+        yield _check_writable(
             "temporary folder", user_folders.temporary(), "set TMPDIR to another folder"
         )
     except StorageError as error:
         yield CheckResult("temporary folder", PROBLEM, str(error))
 
 
-def _writable(name: str, path: Path, advice: str) -> CheckResult:
+def _check_writable(name: str, path: Path, advice: str) -> CheckResult:
     """Check that a file can be created in `path` or, if it does not exist yet, that it can be
     created.
     """

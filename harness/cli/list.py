@@ -122,15 +122,15 @@ def _widths(
     rows: Sequence[Sequence[str]], columns: int | None, excluded: Sequence[int], least_path: int
 ) -> dict[int, int]:
     """Column -> its width."""
-    shown = [n for n in _rows_with_note(rows) if n not in excluded]
+    visible = [n for n in _rows_with_note(rows) if n not in excluded]
     least = {**LEAST, PATH: least_path}
     widths = terminal.fit(
-        [[row[n] for n in shown] for row in (HEADS, *rows)],
+        [[row[n] for n in visible] for row in (HEADS, *rows)],
         columns,
-        {shown.index(n): width for n, width in least.items() if n in shown},
-        [shown.index(n) for n in DROPPED_FIRST if n in shown],
+        {visible.index(n): width for n, width in least.items() if n in visible},
+        [visible.index(n) for n in DROPPED_FIRST if n in visible],
     )
-    return {shown[n]: width for n, width in widths.items()}
+    return {visible[n]: width for n, width in widths.items()}
 
 
 def _cells(entry: OverviewEntry, path: str, *, is_short: bool) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _cells(entry: OverviewEntry, path: str, *, is_short: bool) -> tuple[str, ...
     note = ": ".join(text for text in (_name(entry), entry.note) if text)
     cells = (
         path, status_of(entry), steps, _span(entry.entropy), _span(entry.reward),
-        _when(entry, is_short), f"{kind}{entry.what}", note,
+        _start_time(entry, is_short), f"{kind}{entry.what}", note,
     )  # fmt: skip
     return tuple(map(safe_text.escape, cells))
 
@@ -160,7 +160,7 @@ def _name(entry: OverviewEntry) -> str:
     return entry.name if entry.name and entry.name != entry.path.name else ""
 
 
-def _when(entry: OverviewEntry, is_short: bool) -> str:
+def _start_time(entry: OverviewEntry, is_short: bool) -> str:
     """Return `2026-11-24 15:23`. The short form omits the year if it is the current one, else the
     time.
     """
@@ -193,13 +193,13 @@ def to_json(entry: OverviewEntry) -> dict[str, Any]:
         "what": entry.what,
         "step": entry.step if entry.kind == overview.RUN else None,
         "steps": entry.steps,
-        "entropy": _ends(entry.entropy),
-        "reward": _ends(entry.reward),
+        "entropy": _range_to_json(entry.entropy),
+        "reward": _range_to_json(entry.reward),
         "runs": dict(entry.runs),
         "name": entry.name,
         "note": entry.note,
     }
 
 
-def _ends(values: Range | None) -> dict[str, float] | None:
+def _range_to_json(values: Range | None) -> dict[str, float] | None:
     return None if values is None else {"low": values[0], "high": values[1]}

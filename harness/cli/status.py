@@ -54,14 +54,14 @@ def _refuse_outer_folder(folder: Path, command: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # such a folder is the command's to refuse
         if _is_run_or_sweep(folder):
             return
-        found = sorted(path for path in folder.iterdir() if _is_run_or_sweep(path))
-        if not found:
+        folders = sorted(path for path in folder.iterdir() if _is_run_or_sweep(path))
+        if not folders:
             return
-        more = f", and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-        names = ", ".join(path.name for path in found[-MOST_NAMED:])
+        more = f", and {len(folders) - MOST_NAMED} more" if len(folders) > MOST_NAMED else ""
+        names = ", ".join(path.name for path in folders[-MOST_NAMED:])
         raise DataError(
             f"{folder}: has no run.json and no {sweep_file.FILE}, but contains {names}{more}; "
-            f"for the last one, `harness {command} {found[-1]}`"
+            f"for the last one, `harness {command} {folders[-1]}`"
         )
 
 

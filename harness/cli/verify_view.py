@@ -47,7 +47,7 @@ def lines(
         for finding in run.findings:
             if finding.level == DAMAGED:
                 yield terminal.wrap(escape(f"  {_without_path(run, finding)}"), columns, "    ")
-    for line in (*_notes(verified), _closing(verified)):
+    for line in (*_notes(verified), _closing_line(verified)):
         yield terminal.wrap(escape(line), columns, "  ")
 
 
@@ -72,7 +72,7 @@ def _notes(verified: Sequence[RunVerification]) -> Iterator[str]:
         yield f"{runs[0] if len(runs) == 1 else f'{len(runs)} runs'}: {note}"
 
 
-def _closing(verified: Sequence[RunVerification]) -> str:
+def _closing_line(verified: Sequence[RunVerification]) -> str:
     undamaged, in_use_count = sum(run.ok for run in verified), sum(run.in_use for run in verified)
     in_use = f", {in_use_count} of them in use and only partly checked" if in_use_count else ""
     summary = f"{undamaged} of {len(verified)} runs undamaged{in_use}"

@@ -137,14 +137,17 @@ def _heading(
     opts: ViewOptions, saved: SavedStep, steps: Sequence[int], total: int, choice: ViewSelection
 ) -> Heading:
     """Return the heading: what is shown, of which run, and what is left out."""
-    shown, of_level = len(choice.conversations), f" at level {opts.level}" if opts.level else ""
-    summary = f"{shown} of {total} conversations{of_level}: {choice.rule}"
+    shown_count, of_level = (
+        len(choice.conversations),
+        f" at level {opts.level}" if opts.level else "",
+    )
+    summary = f"{shown_count} of {total} conversations{of_level}: {choice.rule}"
     others = [step for step in steps if step != saved.step]
     hints = [
         f"also saved: {'step' if len(others) == 1 else 'steps'} {_format_steps(others)} (--step N)"
     ]
     hints = hints if others else []
-    if shown < total:
+    if shown_count < total:
         hints.append("more conversations: --limit N, --worst, --best, --level NAME")
     if saved.note:
         hints.append(f"step {saved.step} was {saved.note}")

@@ -62,22 +62,22 @@ def _conversation(conversation: SavedConversation, console: Console) -> None:
     )
     _row("ended", _end(conversation), "", console)
     _row("emotion", _curve(conversation, console), "", console)
-    before: int | None = None
+    last_emotion: int | None = None
     for turn in conversation.turns:
         console.print()
-        if turn.number == 0 and before is not None:
+        if turn.number == 0 and last_emotion is not None:
             _line("the policy speaks from here on", "dim", console)
         if turn.is_reply:
             _reply(turn, console)
         else:
-            _user(turn, before, console)
-            before = turn.emotion
+            _user(turn, last_emotion, console)
+            last_emotion = turn.emotion
 
 
 def _title(conversation: SavedConversation, console: Console) -> None:
     level = f"level {conversation.level}" if conversation.level else "level not kept"
-    place = f"step {conversation.step}, group {conversation.group}, sample {conversation.sample}"
-    title = f"{level}, {place}"
+    identity = f"step {conversation.step}, group {conversation.group}, sample {conversation.sample}"
+    title = f"{level}, {identity}"
     if console.is_terminal:
         console.print(Rule(text(title, "bold"), align="left", style="dim"))
     else:
@@ -122,11 +122,11 @@ def _reply(turn: SavedTurn, console: Console) -> None:
         _row("entropy", f"{turn.entropy_nats:.2f} nats", "dim", console)
 
 
-def _user(turn: SavedTurn, before: int | None, console: Console) -> None:
+def _user(turn: SavedTurn, last_emotion: int | None, console: Console) -> None:
     if turn.text or not turn.ended:
         _row("user", turn.text or "(nothing)", "bold", console)
     if turn.emotion is not None:
-        _row("emotion", bar(turn, before), "", console)
+        _row("emotion", bar(turn, last_emotion), "", console)
     why = words.why_emotion_moved(turn)
     if why is not None:
         _row("why", why, "dim", console)
@@ -134,15 +134,15 @@ def _user(turn: SavedTurn, before: int | None, console: Console) -> None:
         _row("told", f"the trainer was told {turn.reported_emotion:.0f}", "dim", console)
 
 
-def bar(turn: SavedTurn, before: int | None) -> Text:
+def bar(turn: SavedTurn, last_emotion: int | None) -> Text:
     """`[########++..........]  50  +10`: what was gained is +, what was lost is -."""
     now = turn.emotion or 0
-    earlier = now if before is None else before
+    earlier = now if last_emotion is None else last_emotion
     low, high = round(min(now, earlier) * CELLS / 100), round(max(now, earlier) * CELLS / 100)
     style, mark = (RISE, "+") if now > earlier else (FALL, "-")
     result = Text.assemble("[", "#" * low, (mark * (high - low), style), "." * (CELLS - high), "]")
     result.append(f" {now:3d}")
-    if before is not None:
+    if last_emotion is not None:
         result.append(f"  {now - earlier:+d}", style if now != earlier else "")
     if turn.ended:
         result.append(f"  {turn.ended}", "bold")

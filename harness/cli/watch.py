@@ -162,8 +162,8 @@ def _follow(logs: _Logs, views: list[LogState], opts: WatchOptions) -> None:
 
 
 def _is_over(logs: _Logs, views: Sequence[LogState]) -> bool:
-    over = all(view.ended or view.status == "planned" for view in views)
-    return over and not logs.may_bring_more()
+    all_ended = all(view.ended or view.status == "planned" for view in views)
+    return all_ended and not logs.may_bring_more()
 
 
 def _is_news(printed: LogState | None, now: LogState) -> bool:

@@ -32,18 +32,18 @@ def table(views: Sequence[LogState], height: int, width: int) -> Group:
     """Return the live table with as many logs as fit; those that have not ended come first."""
     row_limit, name_width = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 10), 60)
     order = sorted(range(len(views)), key=lambda index: views[index].ended)
-    shown = [views[index] for index in sorted(order[: max(row_limit, 1)])]
+    visible = [views[index] for index in sorted(order[: max(row_limit, 1)])]
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    other_columns = sorted({view.reward_column for view in shown if not _is_held_out(view)})
+    other_columns = sorted({view.reward_column for view in visible if not _is_held_out(view)})
     for column in COLUMNS:
         title = HELD_OUT if column == REWARD and not other_columns else column
         grid.add_column(text(title, "bold"), no_wrap=True, overflow="ellipsis")
-    for view, name in zip(shown, _names(shown), strict=True):
+    for view, name in zip(visible, _names(visible), strict=True):
         grid.add_row(*_cells(view, shorten_middle(name, name_width)))
-    notes = [f"and {len(views) - len(shown)} more"] if len(shown) < len(views) else []
+    notes = [f"and {len(views) - len(visible)} more"] if len(visible) < len(views) else []
     if other_columns:
-        notes.append(_rewards(shown, other_columns))
-    if any(_is_cautioned(view) for view in shown):
+        notes.append(_rewards(visible, other_columns))
+    if any(_is_cautioned(view) for view in visible):
         notes.append(f"* {NOT_MEASURED}")
     return Group(grid, *(text(note, "dim") for note in notes))
 
@@ -54,7 +54,7 @@ def _cells(view: LogState, name: str) -> list[Text]:
     result = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
     caution = " *" if _is_cautioned(view) else ""
     result = f"{view.status}, ended by trainer.stop_when: {view.rule}" if view.rule else result
-    damaged = f", {_damaged(view)}" if view.damaged else ""
+    damaged = f", {_damage(view)}" if view.damaged else ""
     return [
         text(name),
         text(_steps(view)),
@@ -110,11 +110,11 @@ def _advice(view: LogState) -> str:
         parts += [NOT_MEASURED] if _is_cautioned(view) else []
     elif view.reason:
         parts.append(_reason(view))
-    parts += [_damaged(view)] if view.damaged else []
+    parts += [_damage(view)] if view.damaged else []
     return "; ".join(parts)
 
 
-def _damaged(view: LogState) -> str:
+def _damage(view: LogState) -> str:
     return f"{view.damaged} damaged line{'' if view.damaged == 1 else 's'}"
 
 

@@ -101,12 +101,12 @@ class _MetricRows:
                 self.by_step[int(row[0] or 0)] = row[1:]
         return bool(complete)
 
-    def curve(self, within: tuple[float, float] | None = None) -> RewardCurve:
+    def curve(self, bounds: tuple[float, float] | None = None) -> RewardCurve:
         table = [(step, *row) for step, row in sorted(self.by_step.items())]
         rows = np.array(table, dtype=np.float64).reshape(-1, len(KEPT))
         evaluated, measured = np.isfinite(rows[:, 2]), np.isfinite(rows[:, 1])
-        if within is not None:
-            evaluated &= (rows[:, 2] >= within[0]) & (rows[:, 2] <= within[1])
+        if bounds is not None:
+            evaluated &= (rows[:, 2] >= bounds[0]) & (rows[:, 2] <= bounds[1])
         steps, rewards, errors = rows[evaluated][:, [0, 2, 3]].T
         return RewardCurve(steps, rewards, errors, rows[measured, 1])
 

@@ -177,17 +177,17 @@ def _point(
 ) -> Point:
     """Build the point whose swept keys have the value at the index in `indices`, or the first."""
     numbered = [(w, indices.get(w.key, 0)) for w in words]
-    config = copy.deepcopy(composer(tuple(n if _chooses(w) else 0 for w, n in numbered)))
+    config = copy.deepcopy(composer(tuple(n if _needs_hydra(w) else 0 for w, n in numbered)))
     for word, number in numbered:
-        if word.swept and not _chooses(word):
+        if word.swept and not _needs_hydra(word):
             overrides.refuse_resolvers(word.values[number], word.key)
             OmegaConf.update(config, word.key, word.values[number], merge=False)
-    own = [(w, n) for w, n in numbered if not w.key.startswith("hydra")]
-    values = {w.key: w.values[n] for w, n in own}
-    return Point(tuple(_with_one_value(w, n) for w, n in own), values, _to_run_config(config))
+    run_words = [(w, n) for w, n in numbered if not w.key.startswith("hydra")]
+    values = {w.key: w.values[n] for w, n in run_words}
+    return Point(tuple(_with_one_value(w, n) for w, n in run_words), values, _to_run_config(config))
 
 
-def _chooses(word: ParsedOverride) -> bool:
+def _needs_hydra(word: ParsedOverride) -> bool:
     """True if the override must be composed by Hydra: it chooses an option or removes a key."""
     return word.key in keys.groups() or word.prefix == "~"
 

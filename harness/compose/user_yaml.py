@@ -230,15 +230,15 @@ def _entries(defaults: Any) -> Iterator[str]:
     """
     for entry in defaults if isinstance(defaults, list) else ():
         if isinstance(entry, str) and entry != "_self_":
-            yield _plain(entry.partition("@")[0])
+            yield _without_suffix(entry.partition("@")[0])
         for key, names in entry.items() if isinstance(entry, dict) else ():
             group = str(key).split()[-1:] or [""]
             for name in names if isinstance(names, list) else [names]:
                 if name is not None:
-                    yield f"{group[0].partition('@')[0]}/{_plain(str(name))}"
+                    yield f"{group[0].partition('@')[0]}/{_without_suffix(str(name))}"
 
 
-def _plain(name: str) -> str:
+def _without_suffix(name: str) -> str:
     """Remove a `.yaml` ending, which Hydra ignores."""
     return name.removesuffix(".yaml")
 

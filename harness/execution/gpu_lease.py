@@ -74,7 +74,7 @@ def check(configs: Iterable[RunConfig]) -> None:
     """Raise DeviceError if one of them asks for more GPUs than this machine has."""
     needed = max((config.trainer.gpus for config in configs), default=0)
     if needed > len(gpus()):
-        raise _too_few(needed)
+        raise _too_few_error(needed)
 
 
 def gpu_names() -> list[str]:
@@ -115,8 +115,8 @@ def take(
         return GpuLease()
     names = gpus()
     if len(names) < count:
-        raise _too_few(count)
-    folder, cards = user_folders.own_temporary("harness-gpus"), _cards(names)
+        raise _too_few_error(count)
+    folder, cards = user_folders.own_temporary("harness-gpus"), _uuids(names)
     locks = {name: folder / card.replace("/", "_") for name, card in cards.items()}
     while not give_up():
         with atomic.storage_errors(folder):
@@ -175,7 +175,7 @@ def part(path: Path, number: int) -> tuple[int, ...]:
     return shared_lock, part_lock
 
 
-def _too_few(count: int) -> DeviceError:
+def _too_few_error(count: int) -> DeviceError:
     available = len(gpus())
     rule = (
         "must be 0 without a visible GPU"
@@ -201,7 +201,7 @@ def lock(path: Path, shared: bool = False) -> int | None:
     return descriptor
 
 
-def _cards(names: Iterable[str]) -> dict[str, str]:
+def _uuids(names: Iterable[str]) -> dict[str, str]:
     """Map each GPU's name to its UUID, since the jobs of a cluster may all call their GPU 0."""
     matches = [match for line in gpu_names() if (match := UUID.match(line))]
     uuids = {match[1]: match[2] for match in matches}

@@ -90,17 +90,17 @@ def _read(root: Path, update: Callable[[LedgerRow], LedgerRow]) -> Sweep:
 
 def refresh(sweep: Sweep) -> Sweep:
     """Read the sweep's runs again, and write sweep.json if they have changed."""
-    return _with_rows(sweep, [with_current_status(row) for row in sweep.runs])
+    return _update_rows(sweep, [with_current_status(row) for row in sweep.runs])
 
 
 def follow(sweep: Sweep) -> Sweep:
     """`refresh`, without reading finished runs again; called every second."""
-    return _with_rows(
+    return _update_rows(
         sweep, [row if row.status == "done" else with_current_status(row) for row in sweep.runs]
     )
 
 
-def _with_rows(sweep: Sweep, rows: list[LedgerRow]) -> Sweep:
+def _update_rows(sweep: Sweep, rows: list[LedgerRow]) -> Sweep:
     updated = replace(sweep, runs=rows)
     if updated != sweep:
         sweep_file.write(Path(str(updated.dir)), updated)
@@ -115,14 +115,16 @@ def unfinished(sweep: Sweep) -> list[LedgerRow]:
 
 def mark_failed(sweep: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
     """Mark the runs of these names as failed for these reasons, and write sweep.json."""
-    rows = [_as_failed(row, errors[row.name]) if row.name in errors else row for row in sweep.runs]
+    rows = [
+        _mark_row_failed(row, errors[row.name]) if row.name in errors else row for row in sweep.runs
+    ]
     updated = replace(sweep, runs=rows)
     if errors:
         sweep_file.write(Path(str(updated.dir)), updated)
     return updated
 
 
-def _as_failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
+def _mark_row_failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
     failed_row = replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     run = RunFolder(Path(str(row.dir)))
     with contextlib.suppress(DataError):  # run.json is missing or damaged: only the row says it
@@ -136,8 +138,8 @@ def _as_failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
 
 def with_current_status(row: LedgerRow) -> LedgerRow:
     """Return the row with the status from its run folder; crashed and damaged count as failed."""
-    shown = _with_shown_status(row)
-    return replace(shown, status="failed") if shown.status in LOST else shown
+    shown_row = _with_shown_status(row)
+    return replace(shown_row, status="failed") if shown_row.status in LOST else shown_row
 
 
 def _with_shown_status(row: LedgerRow) -> LedgerRow:

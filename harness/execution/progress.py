@@ -50,7 +50,7 @@ def watch(
         for path, name, steps in zip(run_dirs, names, total_steps, strict=True)
     ]
     if console.is_terminal:
-        _live(watchers, console, stop)
+        _show_live(watchers, console, stop)
     else:
         _print_lines(watchers, console, stop)
 
@@ -148,7 +148,7 @@ def _wait(stop: threading.Event, wait_s: float) -> bool:
     return stop.is_set()
 
 
-def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
+def _show_live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
     """Show a live table, without redirecting stdout, where the caller may print JSON."""
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
         at_once = 0

@@ -87,7 +87,7 @@ NO_MORE_STARTED = (
 def breaker_trips(dirs: Sequence[str]) -> bool:
     """Whether at least ALIKE runs of this launch have ended, all failed for the same reason."""
     runs = [RunFolder(Path(name)) for name in dirs]
-    ended = [end for run in runs if (end := _end(run)) is not None]
+    ended = [end for run in runs if (end := _read_end(run)) is not None]
     reasons = {(status.exit_code, STEP.sub("step", reason)) for status, reason in ended}
     status, reason = ended[0] if ended else (None, "")
     all_alike = len(ended) >= ALIKE and len(reasons) == 1
@@ -99,7 +99,7 @@ def has_failed(status: str, reason: str | None) -> bool:
     return status == "failed" or (status == "stopped" and not ASKED.search(reason or ""))
 
 
-def _end(run: RunFolder) -> tuple[RunStatus, str] | None:
+def _read_end(run: RunFolder) -> tuple[RunStatus, str] | None:
     """Return status and reason of a run that ended under the sweep's current holder, else None."""
     try:
         status = run_status.read(run.status)

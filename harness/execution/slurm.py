@@ -101,7 +101,7 @@ def _submit(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) ->
         executor.map_array(task, range(len(task.dirs)))
     except (RuntimeError, OSError, subprocess.SubprocessError) as error:  # what submitit raises
         raise DeviceError(
-            f"hydra/launcher=slurm: {_describe_queue(sweep)}: {_why(error)}"
+            f"hydra/launcher=slurm: {_describe_queue(sweep)}: {_error_text(error)}"
         ) from error
 
 
@@ -118,7 +118,7 @@ def _describe_queue(sweep: Path) -> str:
     )
 
 
-def _why(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Extract sbatch's own messages from submitit's error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     messages = [line.split("error: ", 1)[1] for line in lines if line.startswith("sbatch: error: ")]
@@ -174,7 +174,7 @@ def wait(sweep: Path) -> None:
             if stop_requests.no_new_runs(sweep):
                 _cancel(pending := [entry for entry in jobs if entry.state == PENDING])
                 jobs = [entry for entry in jobs if entry not in pending]
-            news = _pending(jobs)
+            news = _describe_pending(jobs)
         except DeviceError as error:
             news = f"Slurm does not answer, waiting (Ctrl-C twice ends the sweep): {error}"
         if news and news != printed:
@@ -184,7 +184,7 @@ def wait(sweep: Path) -> None:
         _pause(sweep, min(LONGEST_WAIT_S, max(SHORTEST_WAIT_S, elapsed_s / 20)))
 
 
-def _pending(jobs: Sequence[QueuedJob]) -> str:
+def _describe_pending(jobs: Sequence[QueuedJob]) -> str:
     """Describe how many jobs are pending and why; empty if none is, or without a reason yet."""
     waiting = [entry for entry in jobs if entry.state == PENDING and entry.reason != "None"]
     reasons = ", ".join(sorted({entry.reason for entry in waiting}))

@@ -67,7 +67,7 @@ def execute(
         compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
         sweep = _wait_for_earlier_jobs(ledger.refresh(ledger.read(root)))
-        sweep, ready = _ready(sweep, only)
+        sweep, ready = _find_ready(sweep, only)
         if ready:
             launcher.check(sweep.command, ready.values())
         is_local = launcher.is_local(sweep.command)
@@ -130,7 +130,7 @@ def select_rows(sweep: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
     return [row for row in sweep.runs if only is None or row.name in only]
 
 
-def _ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
+def _find_ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
     """Return the unfinished runs that can be executed, with their configs.
 
     Runs with unusable configs or folders are marked as failed in the sweep.

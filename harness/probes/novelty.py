@@ -44,7 +44,7 @@ def left_out_kinds(config: RunConfig) -> Mapping[str, list[str]]:
     return {kind: others for kind, others in missing.items() if others}
 
 
-def _with(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
+def _with_kinds(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
     """Return the config with only users of these kinds, at every level."""
     changes: dict[str, Any] = {kind: list(values) for kind, values in kinds.items()}
 
@@ -61,9 +61,9 @@ def _settings(config: RunConfig) -> Sequence[Setting]:
     left_out = left_out_kinds(config)
     met_kinds = {kind: getattr(config.difficulty, kind) for kind in left_out}
     return (
-        Setting(MET, partial(_with, met_kinds)),
+        Setting(MET, partial(_with_kinds, met_kinds)),
         *(
-            Setting(unmet_setting(kind), partial(_with, {**met_kinds, kind: values}))
+            Setting(unmet_setting(kind), partial(_with_kinds, {**met_kinds, kind: values}))
             for kind, values in left_out.items()
         ),
     )

@@ -74,14 +74,18 @@ def jackknife(all_parts: Sequence[Parts]) -> list[NDArray[np.float64]] | None:
 def _ratios(parts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the ratio over all users, then the ratios without each user."""
     numerators, denominators = parts.T
-    without = (numerators.sum() - numerators) / (denominators.sum() - denominators)
-    ratios: NDArray[np.float64] = np.concatenate([[numerators.sum() / denominators.sum()], without])
+    leave_one_out = (numerators.sum() - numerators) / (denominators.sum() - denominators)
+    ratios: NDArray[np.float64] = np.concatenate(
+        [[numerators.sum() / denominators.sum()], leave_one_out]
+    )
     return ratios
 
 
 def _estimate(ratios: Any) -> ProbeEstimate:
-    value, without = float(ratios[0]), ratios[1:]
-    users = len(without)
-    error = math.sqrt((users - 1) / users * float(((without - without.mean()) ** 2).sum()))
+    value, leave_one_out = float(ratios[0]), ratios[1:]
+    users = len(leave_one_out)
+    error = math.sqrt(
+        (users - 1) / users * float(((leave_one_out - leave_one_out.mean()) ** 2).sum())
+    )
     half = error * float(t.ppf((1 + CONFIDENCE) / 2, users - 1))
     return ProbeEstimate(value, value - half, value + half)

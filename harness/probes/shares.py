@@ -88,9 +88,9 @@ def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
         not -ROUNDING <= numerator <= denominator + ROUNDING for numerator, denominator in parts
     ):
         raise ValueError("the share of a user must be within 0 and the whole")
-    value, without = min(1.0, max(0.0, float(ratios[0]))), ratios[1:]
-    users = len(without)
-    variance = (users - 1) / users * float(((without - without.mean()) ** 2).sum())
+    value, leave_one_out = min(1.0, max(0.0, float(ratios[0]))), ratios[1:]
+    users = len(leave_one_out)
+    variance = (users - 1) / users * float(((leave_one_out - leave_one_out.mean()) ** 2).sum())
     spread = value * (1 - value)
     answers = spread / variance if variance > 0 and spread > 0 else float(users)
     side = (1 + CONFIDENCE) / 2
@@ -98,7 +98,7 @@ def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
     hits, misses = value * answers, (1 - value) * answers
     low = float(beta.ppf(1 - side, hits, misses + 1)) if hits > 0 else 0.0
     high = float(beta.ppf(side, hits + 1, misses)) if misses > 0 else 1.0
-    return _Share(value, min(value, low), max(value, high), without)
+    return _Share(value, min(value, low), max(value, high), leave_one_out)
 
 
 def _join(one: float, other: float, r: float) -> float:

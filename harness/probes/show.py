@@ -55,7 +55,7 @@ def _size(probed: ProbeResult) -> str:
 def _table(probed: ProbeResult, level: str) -> Table:
     extra_columns = [name for name in (PEOPLE, PUBLISHED) if _has_any(probed, name)]
     step = probed.steps[-1]
-    headings = [_against(probed), "model" if step == START else f"step {step}", "change"]
+    headings = [_reference_heading(probed), "model" if step == START else f"step {step}", "change"]
     table = folding_table(level, *headings, *extra_columns)
     last = {r.label: r for r in probed.readings if r.level == level}  # of the last step
     for reading in probed.reference:
@@ -68,7 +68,7 @@ def _has_any(probed: ProbeResult, name: str) -> bool:
     return any(getattr(reading, name) is not None for reading in probed.readings)
 
 
-def _against(probed: ProbeResult) -> str:
+def _reference_heading(probed: ProbeResult) -> str:
     return "start" if probed.against == "start" else "against"
 
 

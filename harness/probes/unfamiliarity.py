@@ -153,8 +153,8 @@ def slope_parts(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.fl
     if (squares - leverage).min() <= LEAST_SPREAD:
         return None
     slope = products / squares
-    without = (products - x * y * n / (n - 1)) / (squares - leverage)
-    parts: NDArray[np.float64] = slope + (n - 1) * (without.mean() - without)
+    leave_one_out = (products - x * y * n / (n - 1)) / (squares - leverage)
+    parts: NDArray[np.float64] = slope + (n - 1) * (leave_one_out.mean() - leave_one_out)
     return parts
 
 

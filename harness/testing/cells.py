@@ -25,12 +25,12 @@ FIRST_SEED = 1_000_000
 """Far from the seeds on which the rules were developed."""
 
 
-def _to(end: float, start: float = 1.0) -> Make:
+def _decay_to(end: float, start: float = 1.0) -> Make:
     course = synthetic.exponential(end, start)
     return lambda seed, n, noise: synthetic.lawful(seed, n, noise, course)
 
 
-def _rising(course: Callable[[Floats], Floats], follows: Callable[[Floats], Floats]) -> Make:
+def _rising_maker(course: Callable[[Floats], Floats], follows: Callable[[Floats], Floats]) -> Make:
     """Return a maker of runs whose H rises from the first step, which is the true onset."""
     return lambda s, n, q: replace(synthetic.lawful(s, n, q, course, follows), onset=1.0)
 
@@ -53,33 +53,33 @@ def _gentle_half(h: Floats) -> Floats:
 
 
 COVERAGE: dict[str, tuple[Make, int, Noise]] = {
-    "n20 rho.5 sigma.05": (_to(0.05), 20, Noise(0.5, 0.05)),
-    "n50 rho.5 sigma.05": (_to(0.05), 50, Noise(0.5, 0.05)),
-    "n50 rho.5 sigma.15": (_to(0.05), 50, Noise(0.5, 0.15)),
-    "n100 rho.5 sigma.15": (_to(0.05), 100, Noise(0.5, 0.15)),
-    "n100 rho.9 sigma.15": (_to(0.05), 100, Noise(0.9, 0.15)),
-    "n200 rho0 sigma0": (_to(0.05), 200, Noise(0.0, 0.0)),
-    "n200 rho.5 sigma.05": (_to(0.05), 200, Noise(0.5, 0.05)),
-    "n200 rho.5 sigma.15": (_to(0.05), 200, Noise(0.5, 0.15)),
-    "n200 rho.9 sigma.05": (_to(0.05), 200, Noise(0.9, 0.05)),
-    "n200 rho.9 sigma.15": (_to(0.05), 200, Noise(0.9, 0.15)),
-    "n1000 rho.5 sigma.05": (_to(0.05), 1000, Noise(0.5, 0.05)),
-    "n1000 rho.5 sigma.15": (_to(0.05), 1000, Noise(0.5, 0.15)),
-    "n1000 rho.9 sigma.05": (_to(0.05), 1000, Noise(0.9, 0.05)),
-    "n1000 rho.9 sigma.15": (_to(0.05), 1000, Noise(0.9, 0.15)),
-    "n5000 rho.5 sigma.15": (_to(0.05), 5000, Noise(0.5, 0.15)),
-    "partial n200": (_to(0.5), 200, Noise(0.5, 0.05)),
-    "partial n1000": (_to(0.5), 1000, Noise(0.5, 0.05)),
-    "narrow n1000": (_to(0.5, 0.3), 1000, Noise(0.5, 0.05)),
+    "n20 rho.5 sigma.05": (_decay_to(0.05), 20, Noise(0.5, 0.05)),
+    "n50 rho.5 sigma.05": (_decay_to(0.05), 50, Noise(0.5, 0.05)),
+    "n50 rho.5 sigma.15": (_decay_to(0.05), 50, Noise(0.5, 0.15)),
+    "n100 rho.5 sigma.15": (_decay_to(0.05), 100, Noise(0.5, 0.15)),
+    "n100 rho.9 sigma.15": (_decay_to(0.05), 100, Noise(0.9, 0.15)),
+    "n200 rho0 sigma0": (_decay_to(0.05), 200, Noise(0.0, 0.0)),
+    "n200 rho.5 sigma.05": (_decay_to(0.05), 200, Noise(0.5, 0.05)),
+    "n200 rho.5 sigma.15": (_decay_to(0.05), 200, Noise(0.5, 0.15)),
+    "n200 rho.9 sigma.05": (_decay_to(0.05), 200, Noise(0.9, 0.05)),
+    "n200 rho.9 sigma.15": (_decay_to(0.05), 200, Noise(0.9, 0.15)),
+    "n1000 rho.5 sigma.05": (_decay_to(0.05), 1000, Noise(0.5, 0.05)),
+    "n1000 rho.5 sigma.15": (_decay_to(0.05), 1000, Noise(0.5, 0.15)),
+    "n1000 rho.9 sigma.05": (_decay_to(0.05), 1000, Noise(0.9, 0.05)),
+    "n1000 rho.9 sigma.15": (_decay_to(0.05), 1000, Noise(0.9, 0.15)),
+    "n5000 rho.5 sigma.15": (_decay_to(0.05), 5000, Noise(0.5, 0.15)),
+    "partial n200": (_decay_to(0.5), 200, Noise(0.5, 0.05)),
+    "partial n1000": (_decay_to(0.5), 1000, Noise(0.5, 0.05)),
+    "narrow n1000": (_decay_to(0.5, 0.3), 1000, Noise(0.5, 0.05)),
     "drift n200": (synthetic.drift, 200, Noise(0.5, 0.05)),
     "drift n1000": (synthetic.drift, 1000, Noise(0.5, 0.05)),
 }
 
 REGIMES: dict[str, Make] = {
-    "law": _to(0.05),
-    "law_partial": _to(0.5),
-    "law_narrow": _to(0.5, 0.3),
-    "law_slight": _to(0.5, 0.1),
+    "law": _decay_to(0.05),
+    "law_partial": _decay_to(0.5),
+    "law_narrow": _decay_to(0.5, 0.3),
+    "law_slight": _decay_to(0.5, 0.1),
     "law_drift": synthetic.drift,
     "kink_flat": lambda s, n, q: synthetic.kink(s, n, q, post=0.0),
     "kink_fall": synthetic.kink,
@@ -87,10 +87,10 @@ REGIMES: dict[str, Make] = {
     "hack": synthetic.hack,
     "explode": synthetic.explode,
     "explode_level": synthetic.explode_and_level,
-    "rise": _rising(_fourfold, _gentle),
-    "rise_level": _rising(lambda u: 0.4 - 1.2 * np.expm1(-u / 0.15), _gentle),
-    "rise_stop": _rising(_fourfold, _gentle_half),
-    "rise_unrelated": _rising(_fourfold, lambda h: np.full(len(h), 0.5)),
+    "rise": _rising_maker(_fourfold, _gentle),
+    "rise_level": _rising_maker(lambda u: 0.4 - 1.2 * np.expm1(-u / 0.15), _gentle),
+    "rise_stop": _rising_maker(_fourfold, _gentle_half),
+    "rise_unrelated": _rising_maker(_fourfold, lambda h: np.full(len(h), 0.5)),
     "wrong_sign": synthetic.wrong_sign,
     "unrelated": synthetic.unrelated,
     "flat": synthetic.flat,

@@ -31,25 +31,25 @@ class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._seen: dict[int, int] = {}
         self.now = self.peak = 0
         for tensor in tensors:
-            self._take(tensor)
+            self._count(tensor)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
         for tensor in tree_leaves(result):
             if isinstance(tensor, torch.Tensor):
-                self._take(tensor)
+                self._count(tensor)
         return result
 
-    def _take(self, tensor: torch.Tensor) -> None:
+    def _count(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
         address = storage._cdata
         if address not in self._seen:
             self._seen[address] = storage.nbytes()
-            weakref.finalize(storage, self._free, address)
+            weakref.finalize(storage, self._uncount, address)
             self.now += self._seen[address]
             self.peak = max(self.peak, self.now)
 
-    def _free(self, address: int) -> None:
+    def _uncount(self, address: int) -> None:
         self.now -= self._seen.pop(address)
 
 

@@ -93,15 +93,15 @@ def identified_row(n: int, noise: str, course: str, runs: int) -> str:
     }
     ratios = [f.spread.a.value / TRUE_A for f in identified["a"] if f.spread]
     return _row(
-        n, noise, course, f"{100 * len(fits) / runs:.0f}", _covered(fits, "a", TRUE_A),
-        f"{100 * len(identified['a']) / runs:.0f}", _covered(identified["a"], "a", TRUE_A),
+        n, noise, course, f"{100 * len(fits) / runs:.0f}", _coverage(fits, "a", TRUE_A),
+        f"{100 * len(identified['a']) / runs:.0f}", _coverage(identified["a"], "a", TRUE_A),
         _mean(ratios),
         f"{100 * len(identified['ceiling']) / runs:.0f}",
-        _covered(identified["ceiling"], "ceiling", TRUE_CEILING),
+        _coverage(identified["ceiling"], "ceiling", TRUE_CEILING),
     )  # fmt: skip
 
 
-def _covered(fits: Sequence[LawFit], quantity: str, truth: float) -> str:
+def _coverage(fits: Sequence[LawFit], quantity: str, truth: float) -> str:
     """Return the percentage of intervals that contain the truth."""
     intervals: list[Interval] = [getattr(f.spread, quantity) for f in fits]
     return _mean([100.0 * (i.low <= truth <= i.high) for i in intervals], ".0f")

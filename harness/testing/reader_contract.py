@@ -64,17 +64,17 @@ class ReaderContract:
 
     def test_there_is_something_heard_for_each_sentence(self, reader: SentenceReader) -> None:
         assert reader.hear([]) == []
-        twice = reader.hear([*SENTENCES, *SENTENCES])
-        assert twice[: len(SENTENCES)] == twice[len(SENTENCES) :]
+        repeated = reader.hear([*SENTENCES, *SENTENCES])
+        assert repeated[: len(SENTENCES)] == repeated[len(SENTENCES) :]
 
     def test_a_sentence_is_heard_alike_in_any_batch_and_order(
         self, reader: SentenceReader, another: SentenceReader
     ) -> None:
         sentences = [*SENTENCES, *HOSTILE]
-        together = dict(zip(sentences, reader.hear(sentences), strict=True))
+        batched = dict(zip(sentences, reader.hear(sentences), strict=True))
         random.Random(3).shuffle(sentences)
         for sentence in sentences:
-            alike(another.hear([sentence])[0], together[sentence])
+            alike(another.hear([sentence])[0], batched[sentence])
 
     def test_a_sentence_that_was_heard_is_not_read_again(self, reader: SentenceReader) -> None:
         first = reader.hear(SENTENCES)

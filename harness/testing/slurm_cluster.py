@@ -90,14 +90,14 @@ def start_cluster(nodes: int = 1) -> Iterator[Path]:
             daemons.enter_context(_daemon(words, folder, environment))
             if words[0] == "munged":
                 _wait_until((folder / "munge.sock").exists, folder)
-        _wait_until(lambda: _idle(environment) == nodes, folder)
+        _wait_until(lambda: _count_idle(environment) == nodes, folder)
         try:
             yield conf
         finally:
             _end_jobs(environment)
 
 
-def _idle(environment: dict[str, str]) -> int:
+def _count_idle(environment: dict[str, str]) -> int:
     """Return the number of idle nodes."""
     return _output_of(["sinfo", "-h", "-N", "-o", "%T"], environment).split().count("idle")
 

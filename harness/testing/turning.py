@@ -23,7 +23,7 @@ class TurningRun:
     """The first step at which H without noise has its minimum."""
 
 
-def _bent(u: Floats) -> Floats:
+def _bend(u: Floats) -> Floats:
     """Return a log H that falls to log 0.25 at a decreasing rate."""
     return np.log(0.25 + 0.75 * np.exp(-u / 0.15))
 
@@ -36,8 +36,8 @@ RISES: dict[str, Callable[[Floats, float], Floats]] = {
     "falls, rises": lambda u, at: (
         -1.4 * np.minimum(u / at, 1) + _leap(_time_after(u, at), 1.8, 1 - at)
     ),
-    "bends, rises": lambda u, at: _bent(u) + _leap(_time_after(u, at), 1.8, 1 - at),
-    "bends, rises steeply": lambda u, at: _bent(u) + _leap(_time_after(u, at), 1.8, 0.225),
+    "bends, rises": lambda u, at: _bend(u) + _leap(_time_after(u, at), 1.8, 1 - at),
+    "bends, rises steeply": lambda u, at: _bend(u) + _leap(_time_after(u, at), 1.8, 0.225),
     "stays, rises": lambda u, at: (
         -1.4 * np.minimum(u / 0.15, 1) + _leap(_time_after(u, at), 1.8, 1 - at)
     ),

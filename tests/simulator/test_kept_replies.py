@@ -29,7 +29,7 @@ PLAIN = [reply for reply in REPLIES if reply.isascii()]
 
 def later_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_replies, "_CACHED", kept_replies._CachedRows())
-    monkeypatch.setattr(reading, "_remembered", lambda reader: ValueCache[str, ReplyReading]())
+    monkeypatch.setattr(reading, "_cache", lambda reader: ValueCache[str, ReplyReading]())
 
 
 @pytest.fixture

@@ -86,14 +86,14 @@ class ClassifierHead:
 
     def polarities(self, features: Floats) -> Floats:
         """Return P(polarity) of each sentence, shape (sentences, POLARITIES)."""
-        chances = _softmax(self._standardised(features) @ self.polarity)
+        chances = _softmax(self._standardise(features) @ self.polarity)
         return np.round(FLOOR + (1 - len(POLARITIES) * FLOOR) * chances, DECIMALS)
 
     def strategies(self, features: Floats) -> Floats:
         """Return P(kind) of each sentence, shape (sentences, KINDS)."""
-        return _softmax(self._standardised(features) @ self.strategy)
+        return _softmax(self._standardise(features) @ self.strategy)
 
-    def _standardised(self, features: Floats) -> Floats:
+    def _standardise(self, features: Floats) -> Floats:
         values = (features - self.centre) / self.scale
         return np.concatenate([values, np.ones((len(values), 1))], axis=1)
 

@@ -44,7 +44,7 @@ class SentenceStates:
         with _one_line_errors(name):
             options = {"trust_remote_code": False, "local_files_only": path.is_dir()}
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **options)
-            with _quietly():
+            with _silence_progress():
                 model, report = AutoModel.from_pretrained(
                     folder,
                     dtype=dtype,
@@ -87,14 +87,14 @@ class SentenceStates:
         ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
         positions = torch.arange(width)
         start, stops = len(before), ends - len(after)
-        within = (positions >= start) & (positions < stops[:, None])
+        mask = (positions >= start) & (positions < stops[:, None])
         with torch.inference_mode():
             self._model(
                 input_ids=ids,
                 attention_mask=(positions < ends[:, None]).long(),
                 use_cache=False,
             )
-            weights = (within / within.sum(1, keepdim=True).clamp(min=1))[..., None]
+            weights = (mask / mask.sum(1, keepdim=True).clamp(min=1))[..., None]
             parts = [(self._kept[n] * weights).sum(1) for n in extraction.mean_layers]
             parts += [
                 self._kept[n][torch.arange(len(rows)), ends - 1] for n in extraction.last_layers
@@ -110,10 +110,10 @@ class SentenceStates:
             return
         del self._layers[extraction.last_layer :]
         for number in {*extraction.mean_layers, *extraction.last_layers}:
-            self._layers[number - 1].register_forward_hook(self._keeper(number))
+            self._layers[number - 1].register_forward_hook(self._state_hook(number))
         self._watched = extraction
 
-    def _keeper(self, number: int) -> Any:
+    def _state_hook(self, number: int) -> Any:
         def keep(_module: Any, _inputs: Any, output: Any) -> None:
             states = output if isinstance(output, torch.Tensor) else output[0]
             self._kept[number] = states.float()
@@ -155,7 +155,7 @@ def _identity(model: Any, layers: Any, tokens: Sequence[int]) -> ReaderModelIden
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def _silence_progress() -> Iterator[None]:
     """Silence the progress bar of transformers and its list of unused weights."""
     shows_progress, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()

@@ -127,7 +127,7 @@ class _Speaker:
     def line(self, table: str, closed: bool = False, **values: str) -> UserAnswer:
         """Return a single line of `table` as the whole answer."""
         line = pick_unsaid(ANSWERS[table][self.voice], self.disclosed.lines, self.u[2])
-        return UserAnswer((_capital(line.format(**values)),), is_closed=closed, lines=(line,))
+        return UserAnswer((_capitalise(line.format(**values)),), is_closed=closed, lines=(line,))
 
     def answer_offer(self, question: ParsedQuestion, rises: bool) -> UserAnswer:
         """Return the response to an offer or proposal, with a related sentence if there is one."""
@@ -194,7 +194,7 @@ class _Speaker:
         if index is None:
             return None
         tellable = self.persona.tellable[index]
-        first = self._first(question, tellable.text, rises)
+        first = self._leading_yes_or_no(question, tellable.text, rises)
         lines = first.lines if first else ()
         beginning = first.sentences if first else ()
         if question.named and not first and self._needs_echo(question, index):
@@ -207,7 +207,9 @@ class _Speaker:
             return UserAnswer(first.sentences, feeling_follows=True, lines=first.lines)
         return UserAnswer((*beginning, tellable.text), index, feeling_follows=feeling, lines=lines)
 
-    def _first(self, question: ParsedQuestion, text: str, rises: bool) -> UserAnswer | None:
+    def _leading_yes_or_no(
+        self, question: ParsedQuestion, text: str, rises: bool
+    ) -> UserAnswer | None:
         """Return the yes or no that begins an answer; None if there is none to add."""
         if text.startswith(("Yes", "No,", "No ")):
             return None
@@ -229,9 +231,9 @@ class _Speaker:
 
     def _best(self, question: ParsedQuestion, subject: str | None, near: bool) -> int | None:
         """Return the index of the untold sentence that answers best; None if none is connected."""
-        told = self.disclosed.told
+        told_indices = self.disclosed.told
         best = ranked(self.state.user.persona_index, subject, question.entities, near)
-        return next((index for index in best if index not in told), None)
+        return next((index for index in best if index not in told_indices), None)
 
     def _leaves_open(self, question: ParsedQuestion, text: str) -> bool:
         """Return whether a sentence answers neither yes nor no.
@@ -247,5 +249,5 @@ class _Speaker:
         return says_neither(question, text)
 
 
-def _capital(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]

@@ -182,13 +182,13 @@ def _worth(
 def _pick_up(reading: ReplyReading, state: State) -> float:
     """Return the logits for taking up a told sentence or feeling; the newest counts most."""
     disclosed, value = state.disclosed, 0.0
-    told, persona_index = disclosed.told, state.user.persona_index
+    told_indices, persona_index = disclosed.told, state.user.persona_index
     tellable_stems = TELLABLE_STEMS[persona_index]
     if len(reading.stems & _ALL_STEMS[persona_index]) < FEWEST_SHARED:
         pass  # a quick test for the most common case: nothing told is taken up
-    elif disclosed.fresh and _takes_up_one(reading, [tellable_stems[told[-1]]]):
+    elif disclosed.fresh and _takes_up_one(reading, [tellable_stems[told_indices[-1]]]):
         value = FRESH_FACT
-    elif _takes_up_one(reading, [tellable_stems[index] for index in told]):
+    elif _takes_up_one(reading, [tellable_stems[index] for index in told_indices]):
         value = OLDER_FACT
     return value if reading.feelings.isdisjoint(disclosed.feelings) else value + FEELING
 

@@ -39,7 +39,7 @@ def feeling_line(was_told: bool, emotion: int, said_lines: frozenset[str], u: fl
 
 
 def need_line(
-    shown: str,
+    style: str,
     intention: str,
     emotion: int,
     rises: bool,
@@ -48,17 +48,17 @@ def need_line(
 ) -> str:
     """Return a line about the user's intention, not one of `earlier` if others are left.
 
-    `shown` is DisclosureRule.lines, or `tell` before a disclosure. If the reply helped (`rises`),
+    `style` is DisclosureRule.lines, or `tell` before a disclosure. If the reply helped (`rises`),
     the line does not sound as if the need had not been heard.
     """
     is_met = emotion >= MET
-    if shown == "oblique":
+    if style == "oblique":
         kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
         pool = NEEDS["oblique.met" if is_met else "oblique.heavy"][kind]
     elif is_met:
         pool = NEEDS["need.met"][intention]
     else:
-        pool = NEEDS[f"need.{'more' if shown == 'free' and rises else shown}"][intention]
+        pool = NEEDS[f"need.{'more' if style == 'free' and rises else style}"][intention]
     said_lines = frozenset(earlier)
     all_said = said_lines.issuperset(pool)
     return pick_unsaid(pool, frozenset(earlier[-(len(pool) - 1) :]) if all_said else said_lines, u)

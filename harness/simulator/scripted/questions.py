@@ -197,7 +197,7 @@ def asking(text: str) -> str:
 @lru_cache(maxsize=4096)
 def asked_and_asking(text: str) -> tuple[ParsedQuestion | None, str]:
     """Return (`question_in`, `asking`) of a text."""
-    parts = sentences(_spelled_out(text))
+    parts = sentences(_expand_shorthand(text))
     parsed = [q for q in map(_parse, parts) if q is not None]
     about_safety = [q for q in parsed if q.subject == "safe"]
     question_count = sum(map(_is_asked, parts))
@@ -205,7 +205,7 @@ def asked_and_asking(text: str) -> tuple[ParsedQuestion | None, str]:
     return (about_safety or parsed)[-1] if parsed else None, extent
 
 
-def _spelled_out(text: str) -> str:
+def _expand_shorthand(text: str) -> str:
     return _SHORT_WORD.sub(lambda m: _SHORTHAND[m.group().lower()], text)
 
 

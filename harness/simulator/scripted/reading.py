@@ -158,11 +158,11 @@ def read(text: str, reader: SentenceReader = LEXICAL) -> ReplyReading:
 
 def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[ReplyReading]:
     """Return the reading of each text. The reader hears the sentences of all new texts at once."""
-    return _remembered(reader).of(texts, lambda new: _load_or_read(new, reader))
+    return _cache(reader).of(texts, lambda new: _load_or_read(new, reader))
 
 
 @cache
-def _remembered(reader: SentenceReader) -> ValueCache[str, ReplyReading]:
+def _cache(reader: SentenceReader) -> ValueCache[str, ReplyReading]:
     return ValueCache(READINGS)
 
 

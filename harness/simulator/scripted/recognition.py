@@ -79,15 +79,15 @@ def read_lexicon(path: Path) -> dict[str, dict[str, list[LexiconPattern]]]:
 
 def at_start(wordings: Iterable[LexiconPattern]) -> re.Pattern[str]:
     """Return a pattern for any of `wordings` at the start of a sentence. Raises ConfigError."""
-    return _compiled(rf"^{_FILLER}(?:%s)(?:\b|(?<= ))", list(wordings))
+    return _compile(rf"^{_FILLER}(?:%s)(?:\b|(?<= ))", list(wordings))
 
 
 def anywhere(wordings: Iterable[LexiconPattern]) -> re.Pattern[str]:
     """Return a pattern for any of `wordings` anywhere in a sentence. Raises ConfigError."""
-    return _compiled(r"\b(?:%s)\b", list(wordings))
+    return _compile(r"\b(?:%s)\b", list(wordings))
 
 
-def _compiled(frame: str, wordings: Sequence[LexiconPattern]) -> re.Pattern[str]:
+def _compile(frame: str, wordings: Sequence[LexiconPattern]) -> re.Pattern[str]:
     """Compile all wordings as one pattern, which is fast, and one by one only to find an error."""
     try:
         return re.compile(frame.replace("%s", "|".join(w.pattern for w in wordings)))
@@ -160,9 +160,9 @@ def dismisses(sentence: str) -> bool:
 def stock_kinds(clause: list[str]) -> int:
     """Return the number of strategies whose stock wordings a clause strings together."""
     plain, kinds, end = " ".join(clause), set[str](), -1
-    for stop, start, name in sorted(_phrases(plain) + _stock(plain, _OPENINGS_WITHIN)):
-        before = plain[:start].split()[-1:]
-        if start > end and CLAUSE_TAKERS.isdisjoint(before):
+    for stop, start, name in sorted(_phrases(plain) + _find_stock(plain, _OPENINGS_WITHIN)):
+        preceding = plain[:start].split()[-1:]
+        if start > end and CLAUSE_TAKERS.isdisjoint(preceding):
             kinds.add(name)
             end = stop
     return len(kinds)
@@ -171,10 +171,10 @@ def stock_kinds(clause: list[str]) -> int:
 @lru_cache(maxsize=4096)
 def _phrases(plain: str) -> tuple[_Stock, ...]:
     """Return the stock phrases in `plain`, in the order of the lexicon."""
-    return _stock(plain, _PHRASES)
+    return _find_stock(plain, _PHRASES)
 
 
-def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
+def _find_stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
     return tuple(
         (m.end(), m.start(), name) for name, p in rules for m in p.finditer(plain) if m.group()
     )

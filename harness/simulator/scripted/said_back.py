@@ -155,17 +155,17 @@ def _swap_persons(clause: str) -> list[str]:
     swapped: list[str] = []
     spoken_words = _WORD.findall(clause)
     for number, word in enumerate(spoken_words):
-        low, before = word.lower(), spoken_words[number - 1].lower() if number else ""
+        lowered, before = word.lower(), spoken_words[number - 1].lower() if number else ""
         after = spoken_words[number + 1].lower() if number + 1 < len(spoken_words) else ""
-        if low == "you":
+        if lowered == "you":
             is_subject = before in _BEFORE_I or number == 0 or after in _AFTER_I
             swapped.append("I" if is_subject and (after or before not in ("as", "than")) else "me")
             if is_subject and swapped[-2:-1] in (["are"], ["were"]):
                 swapped[-2] = "am" if swapped[-2] == "are" else "was"
-        elif low in ("are", "were") and swapped[-1:] == ["I"]:
-            swapped.append("am" if low == "are" else "was")
-        elif low == "me" and number:
+        elif lowered in ("are", "were") and swapped[-1:] == ["I"]:
+            swapped.append("am" if lowered == "are" else "was")
+        elif lowered == "me" and number:
             swapped.append("you")
         else:
-            swapped.append(_MINE.get(low, "I" if low == "i" else word))
+            swapped.append(_MINE.get(lowered, "I" if lowered == "i" else word))
     return swapped

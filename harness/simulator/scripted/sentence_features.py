@@ -137,5 +137,5 @@ def _frame_class(token: str, kinds: Sequence[str]) -> str:
 
 def is_negated(match: PhraseMatch, tokens: Sequence[str]) -> bool:
     """Return whether a negator shortly before a phrase negates it."""
-    before = tokens[max(0, match.start - BEFORE_PHRASE) : match.start]
-    return not NEGATORS.isdisjoint(before)
+    preceding = tokens[max(0, match.start - BEFORE_PHRASE) : match.start]
+    return not NEGATORS.isdisjoint(preceding)

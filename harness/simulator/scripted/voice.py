@@ -131,9 +131,9 @@ class _TurnComposer:
         if self.heard.closes or refuses or (u[0] >= self.rule.expression and not is_asked):
             return None
         rises = self.heard.rises and not is_asked
-        shown = "tell" if self._leads(answer) and self.rule.lines == "free" else self.rule.lines
+        style = "tell" if self._leads(answer) and self.rule.lines == "free" else self.rule.lines
         user = self.state.user
-        return need_line(shown, user.intention, self.state.emotion, rises, self.before.needs, u[1])
+        return need_line(style, user.intention, self.state.emotion, rises, self.before.needs, u[1])
 
     def test(self, path: str, shows: bool, u: float) -> str:
         """Return a line that tests the supporter; after thanks it begins with `But`."""

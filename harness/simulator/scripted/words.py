@@ -25,8 +25,10 @@ def mended(word: str) -> str:
     if len(word) < SHORTEST_MENDED or len(word) > LONGEST_MENDED or word in counts:
         return word
     nearby = _without_a_double(word) | _swaps(word)
-    candidates = [near for near in nearby | _one_letter_longer(word) if near in counts]
-    return max(candidates, key=lambda near: (counts[near], near), default=word)
+    candidates = [
+        neighbour for neighbour in nearby | _one_letter_longer(word) if neighbour in counts
+    ]
+    return max(candidates, key=lambda neighbour: (counts[neighbour], neighbour), default=word)
 
 
 def _without_a_double(word: str) -> set[str]:

@@ -117,8 +117,8 @@ def _fault(text: str, words: Sequence[str]) -> str | None:
         return "script"
     if _MARKUP.search(text):
         return "signs"
-    known = known_words()
-    if len(words) > FEW and sum(w in known for w in words) < LEAST_KNOWN * len(words):
+    vocabulary = known_words()
+    if len(words) > FEW and sum(w in vocabulary for w in words) < LEAST_KNOWN * len(words):
         return "vocabulary"
     if len(words) < SOME_LENGTH:
         return None

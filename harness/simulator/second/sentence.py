@@ -152,10 +152,10 @@ def _signs(sentence: Sentence) -> list[PatternMatch]:
 def _is_negated(match: PatternMatch, row: Sequence[str]) -> bool:
     if not match.pattern.deniable:
         return False
-    before = row[max(0, match.at - DENIED_WITHIN) : match.at]
-    if not DENIALS.isdisjoint(before):
+    preceding = row[max(0, match.at - DENIED_WITHIN) : match.at]
+    if not DENIALS.isdisjoint(preceding):
         return True
-    return match.pattern.cue == LABEL and not _REPORTED.isdisjoint(before)
+    return match.pattern.cue == LABEL and not _REPORTED.isdisjoint(preceding)
 
 
 def _strength(signs: Iterable[PatternMatch], *cues: str) -> float:

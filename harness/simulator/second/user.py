@@ -50,7 +50,7 @@ class SecondSimulator:
     def rise_probability(self, state: SecondState, reply: SupporterReply) -> float:
         """Return the exact probability that `reply` raises the emotion of the user of `state`."""
         _, appraised = self._appraise(state, reply)
-        return dynamics.rise_probability(state.emotion, self._expected(state, appraised))
+        return dynamics.rise_probability(state.emotion, self._expected_mood(state, appraised))
 
     def rise_probabilities(
         self, states: Sequence[SecondState], replies: Sequence[SupporterReply]
@@ -80,7 +80,7 @@ class SecondSimulator:
         return None, appraise(parsed, reply.cut, state.user, state.disclosed, state.past,
                               state.spoken, state.hurt, self._acceptance)  # fmt: skip
 
-    def _expected(self, state: SecondState, appraised: SecondAppraisal) -> float:
+    def _expected_mood(self, state: SecondState, appraised: SecondAppraisal) -> float:
         home = dynamics.home(self.difficulty, state.user.temperament)
         return dynamics.mean_mood(state.mood, home, self._points * appraised.worth)
 
@@ -90,7 +90,7 @@ class SecondSimulator:
         state: SecondState = turn.state
         u = turn_draws(state.key, state.turn + 1)
         fault, appraised = self._appraise(state, reply)
-        expected = self._expected(state, appraised)
+        expected = self._expected_mood(state, appraised)
         noise, clamp = normal(u[0], u[1]), self.difficulty.clamp
         mood = dynamics.next_mood(state.mood, expected, noise, clamp)
         emotion = math.floor(mood + 0.5)
@@ -130,7 +130,7 @@ class SecondSimulator:
         w = wording_draws(after.key, after.turn)
         disclosed, text = voice.compose_answer(after.user, after.disclosed, after.emotion, effect,
                                          self.difficulty.disclosure, ended, w)  # fmt: skip
-        shown, reported = shown_emotions(after.emotion, after.reported, ended)
+        emotion, reported = shown_emotions(after.emotion, after.reported, ended)
         why: dict[str, float | str] = {
             part: self._points * worth for part, worth in appraised.parts.items()
         }
@@ -141,7 +141,7 @@ class SecondSimulator:
             why["rule"] = fault
         return UserTurn(
             text=text,
-            emotion=shown,
+            emotion=emotion,
             change=change,
             reported_emotion=reported,
             ended=ended,

@@ -119,8 +119,8 @@ def check(difficulty: DifficultyConfig, simulator: SimulatorConfig) -> None:
 
 
 def _require_allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
-    """Return `_allowed`. Raises ConfigError if it is empty."""
-    allowed = _allowed(split, difficulty, path)
+    """Return `_allowed_profiles`. Raises ConfigError if it is empty."""
+    allowed = _allowed_profiles(split, difficulty, path)
     if not allowed:
         raise ConfigError(
             f"simulator.profiles: {path} must have {split} users whose intention and temperament "
@@ -130,13 +130,13 @@ def _require_allowed(split: str, difficulty: DifficultyConfig, path: str) -> tup
     return allowed
 
 
-def _allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
+def _allowed_profiles(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
     """Return the profiles of a split that the level allows, in file order."""
-    return _matching(split, tuple(difficulty.intentions), tuple(difficulty.temperaments), path)
+    return _select(split, tuple(difficulty.intentions), tuple(difficulty.temperaments), path)
 
 
 @functools.cache
-def _matching(
+def _select(
     split: str, intentions: tuple[str, ...], temperaments: tuple[str, ...], path: str
 ) -> tuple[Profile, ...]:
     return tuple(

@@ -184,7 +184,7 @@ class EndpointClient:
             del _CLIENTS[self.config]
         if self._loop is None or self._thread is None:
             return
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._shut_down(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -210,7 +210,7 @@ class EndpointClient:
         while self._outages is not None and not self._outages.news.empty():
             self._on_outage(self._outages.news.get())
 
-    async def _end(self) -> None:
+    async def _shut_down(self) -> None:
         own_task = asyncio.current_task()
         other_tasks = [task for task in asyncio.all_tasks() if task is not own_task]
         for task in other_tasks:

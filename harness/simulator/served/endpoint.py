@@ -178,7 +178,7 @@ def _transport() -> Any:
 
 
 @functools.cache
-def _trusted(trust_env: bool) -> ssl.SSLContext:
+def _tls_context(trust_env: bool) -> ssl.SSLContext:
     """Return the TLS context. Cached because each pool would load the certificates again."""
     context: ssl.SSLContext = _transport().create_ssl_context(trust_env=trust_env)
     return context
@@ -234,7 +234,7 @@ def _http_client(base_url: str, event_hooks: dict[str, Any]) -> Any:
         return openai.DefaultAsyncHttpxClient(
             follow_redirects=False,
             trust_env=trust_env,
-            verify=_trusted(trust_env),
+            verify=_tls_context(trust_env),
             event_hooks=event_hooks,
         )
     except (ImportError, ValueError, _transport().InvalidURL) as error:

@@ -42,13 +42,13 @@ def clean_user_text(text: str) -> str:
 
 def plain(text: str) -> str:
     """Return one line without control characters, role markers or special tokens."""
-    text = "".join(map(_visible, _LINE_ENDS.sub("\n", text)))
+    text = "".join(map(_clean_character, _LINE_ENDS.sub("\n", text)))
     text = _BARS.sub(" ", _SPECIAL.sub(" ", _LONE_JOINER.sub("", text)))
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return " ".join(_ROLE.sub(r"\1 -", "\n".join(line for line in lines if line)).split())
 
 
-def _visible(character: str) -> str:
+def _clean_character(character: str) -> str:
     """Return a character of text unchanged, nothing for a formatting character, which could hide a
     marker, and a space for control characters, lone surrogates and private use.
     """

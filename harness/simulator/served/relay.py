@@ -97,21 +97,21 @@ class Relay:
             else:
                 pending = users.ask(question.turns, question.replies)
         except Exception as error:
-            self._put(_error_result(question, error))
+            self._queue_result(_error_result(question, error))
             return
-        pending.futures[0].add_done_callback(partial(self._take, question))
+        pending.futures[0].add_done_callback(partial(self._queue_answer, question))
 
-    def _take(self, question: UserQuery, future: Future[list[UserTurn]]) -> None:
+    def _queue_answer(self, question: UserQuery, future: Future[list[UserTurn]]) -> None:
         """Queue an answer. This runs in the client's thread, which must not wait for a process."""
         error = None if future.cancelled() else future.exception()
         if future.cancelled():
             self._open.pop(question.number, None)
         elif isinstance(error, Exception):
-            self._put(_error_result(question, error))
+            self._queue_result(_error_result(question, error))
         else:
-            self._put(QueryResult(question.number, tuple(future.result())))
+            self._queue_result(QueryResult(question.number, tuple(future.result())))
 
-    def _put(self, result: QueryResult) -> None:
+    def _queue_result(self, result: QueryResult) -> None:
         self._open.pop(result.number, None)
         self._done.put(result)
 

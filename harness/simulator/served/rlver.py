@@ -58,7 +58,7 @@ def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profil
     traits = [] if cha_group is None else cha_group
     if not isinstance(traits, list) or not all(isinstance(trait, str) for trait in traits):
         raise ConfigError(f"{where}: cha_group must be a list of texts, got {traits!r:.40}")
-    events, reactions = _halves(scene)
+    events, reactions = _split_scene(scene)
     facts = [clean_text(where, "facts", line) for line in events if any(map(str.isalnum, line))]
     if not facts:
         raise ConfigError(f"{where}: scene must tell what happened, got {scene[:40]!r}")
@@ -82,7 +82,7 @@ def _persona(card: str) -> str:
     return f"{name[1][:20] if name else 'persona'}-{digest}"
 
 
-def _halves(scene: str) -> tuple[list[str], list[str]]:
+def _split_scene(scene: str) -> tuple[list[str], list[str]]:
     """Return the lines of what happened, without headings, and the lines for the appraiser only."""
     rows = scene.split("####隐藏主题")[0].split("\n")
     cut = next((n for n, row in enumerate(rows) if _REACTIONS.search(row)), len(rows))

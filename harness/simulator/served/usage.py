@@ -39,7 +39,7 @@ class Allowance:
         """Wait until the balance is not negative, then subtract `amount`."""
         if self._a_second is None:
             return
-        while self._refilled(self._a_second) < 0:
+        while self._refill(self._a_second) < 0:
             await asyncio.sleep(-self._left / self._a_second)
         self._left -= amount
 
@@ -48,7 +48,7 @@ class Allowance:
         if self._a_second is not None:
             self._left -= amount
 
-    def _refilled(self, a_second: float) -> float:
+    def _refill(self, a_second: float) -> float:
         now = asyncio.get_running_loop().time()
         self._left = min(0.0, self._left + (now - self._at_s) * a_second)
         if self._left > -1e-9:  # a sleep may end a rounding error early

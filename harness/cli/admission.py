@@ -42,29 +42,29 @@ def admit(
     invalid key.
     """
     first = configs[0]
-    sends = preflight.check_users(first, typed_grants.grants(overrides))
-    preflight.tell(sends)
+    grants = preflight.check_users(first, typed_grants.grants(overrides))
+    preflight.tell(grants)
     simulator = first.simulator
-    most = admission.most_requests() * len(configs)
+    request_limit = admission.most_requests() * len(configs)
     safe_text.say(
-        f"at most {most:,} requests to {simulator.base_url} ({simulator.model}), each tried up to "
-        f"{simulator.retries + 1} times"
+        f"at most {request_limit:,} requests to {simulator.base_url} ({simulator.model}), "
+        f"each tried up to {simulator.retries + 1} times"
     )
     safe_text.say(requirements.bar())
-    with permission.temporarily_granted(sends):
+    with permission.temporarily_granted(grants):
         client = client_for(simulator)
         try:
             check_endpoint(client)
             client.wait_out_outages(probe_request(), functools.partial(_tell_outage, simulator))
-            levels, order = _test([config.difficulty for config in configs], client, most)
+            levels, order = _test([config.difficulty for config in configs], client, request_limit)
         finally:
             client.close()
     value = {
         "schema": SCHEMA,
         "model": simulator.model,
         "base_url": simulator.base_url,
-        "admitted": all(one.valid for one in levels.values()),
-        "levels": {name: asdict(one) for name, one in levels.items()},
+        "admitted": all(validity.valid for validity in levels.values()),
+        "levels": {name: asdict(validity) for name, validity in levels.items()},
         "order": order,
         "bar": requirements.bar(),
     }
@@ -74,24 +74,27 @@ def admit(
 
 
 def _test(
-    levels: Sequence[DifficultyConfig], client: EndpointClient, most: int
+    levels: Sequence[DifficultyConfig], client: EndpointClient, request_limit: int
 ) -> tuple[dict[str, LevelValidity], list[dict[str, Any]]]:
     """Ask the questions of one level after the other; keep each level's result once it is known."""
     simulator = client.config
     tested: dict[str, tuple[AnswerSummary, FaultCounts]] = {}
-    progress = _progress(most)
+    progress = _progress(request_limit)
     client.take_usage()
     make = functools.partial(factory.make, simulator)
     for level in levels:
         answers = admission.ask(make, level, functools.partial(progress, level.name))
         usage = client.take_usage()
         _refuse_unanswered(usage, simulator.base_url)
-        met = usage.retries + usage.given_up
-        tested[level.name] = answers, FaultCounts(met["contradictory"], met["echoed"])
-        judged, order = _judge(tested, simulator.model)
-        user_validity.keep_admission(simulator, level, judged[level.name])
+        fault_counts = usage.retries + usage.given_up
+        tested[level.name] = (
+            answers,
+            FaultCounts(fault_counts["contradictory"], fault_counts["echoed"]),
+        )
+        results, order = _judge(tested, simulator.model)
+        user_validity.keep_admission(simulator, level, results[level.name])
         safe_text.say(f"{level.name}: {usage.words()}")
-    return judged, order
+    return results, order
 
 
 def _refuse_unanswered(usage: Usage, url: str) -> None:
@@ -102,12 +105,12 @@ def _refuse_unanswered(usage: Usage, url: str) -> None:
     few requests, or for simulator.outage_s=0.
     """
     unanswered = sum(usage.given_up[kind] for kind in AWAY)
-    asked = usage.calls - usage.retries.total()
-    most, _ = requirements.MOST["lost"]
-    if unanswered > most * asked:
+    request_count = usage.calls - usage.retries.total()
+    largest_share, _ = requirements.MOST["lost"]
+    if unanswered > largest_share * request_count:
         raise EndpointError(
-            f"simulator.base_url: {url} must answer {1 - most:.0%} of the requests of a level, "
-            f"within simulator.deadline_s, got {usage.words()}"
+            f"simulator.base_url: {url} must answer {1 - largest_share:.0%} of the requests of a "
+            f"level, within simulator.deadline_s, got {usage.words()}"
         )
 
 
@@ -120,19 +123,19 @@ def _tell_outage(simulator: SimulatorConfig, outage: Outage) -> None:
         safe_text.say(f"{simulator.base_url} answers again, after {outage.seconds:.0f} s")
 
 
-def _progress(most: int) -> Callable[[str, int], None]:
+def _progress(request_limit: int) -> Callable[[str, int], None]:
     """Return a function that prints the progress of the test, at most every SAY_EVERY_S."""
     done, began = 0, time.monotonic()
-    said_at = began
+    reported_at = began
 
-    def tell(level: str, requests: int) -> None:
-        nonlocal done, said_at
+    def report(level: str, requests: int) -> None:
+        nonlocal done, reported_at
         done, now = done + requests, time.monotonic()
-        if now - said_at >= SAY_EVERY_S:
-            said_at = now
-            safe_text.say(f"{level}: {done:,} of {most:,} requests, {now - began:.0f} s")
+        if now - reported_at >= SAY_EVERY_S:
+            reported_at = now
+            safe_text.say(f"{level}: {done:,} of {request_limit:,} requests, {now - began:.0f} s")
 
-    return tell
+    return report
 
 
 def _judge(
@@ -140,20 +143,20 @@ def _judge(
 ) -> tuple[dict[str, LevelValidity], list[dict[str, Any]]]:
     """Return the result of each level, and the measured order of the levels."""
     order = admission.order({level: answers for level, (answers, _) in tested.items()})
-    plain: list[dict[str, Any]] = [
-        {**one, "difference": asdict(one["difference"]) if one["difference"] else None}
-        for one in order
+    order_rows: list[dict[str, Any]] = [
+        {**entry, "difference": asdict(entry["difference"]) if entry["difference"] else None}
+        for entry in order
     ]
     levels = {}
     for level, (answers, faults) in tested.items():
         intervals = admission.measure(answers, faults).items()
-        values = {name: None if one is None else asdict(one) for name, one in intervals}
+        values = {name: None if part is None else asdict(part) for name, part in intervals}
         problems = requirements.admission_problems(values)
-        for one in plain:
-            if one["harder"] == level:
-                problems += requirements.order_problem(one["easier"], one["difference"])
+        for row in order_rows:
+            if row["harder"] == level:
+                problems += requirements.order_problem(row["easier"], row["difference"])
         levels[level] = of_card(model, values, tuple(problems))
-    return levels, plain
+    return levels, order_rows
 
 
 def _show(value: Mapping[str, Any], levels: Mapping[str, LevelValidity], as_json: bool) -> None:
@@ -168,14 +171,14 @@ def _show(value: Mapping[str, Any], levels: Mapping[str, LevelValidity], as_json
 
 def _lines(value: Mapping[str, Any], levels: Mapping[str, LevelValidity]) -> list[str]:
     order = [
-        f"{one['easier']} ends above {one['harder']} by "
-        f"{table.interval(one['difference'], table.POINTS)} points"
-        for one in value["order"]
+        f"{entry['easier']} ends above {entry['harder']} by "
+        f"{table.interval(entry['difference'], table.POINTS)} points"
+        for entry in value["order"]
     ]
     refused = [
         f"not admitted: at {level} {problem}"
-        for level, one in levels.items()
-        for problem in one.problems
+        for level, validity in levels.items()
+        for problem in validity.problems
     ]
-    told = "a sweep refuses such a level unless difficulty.unchecked=true"
-    return [*order, *(refused or ["admitted"]), *([told] if refused else [])]
+    advice = "a sweep refuses such a level unless difficulty.unchecked=true"
+    return [*order, *(refused or ["admitted"]), *([advice] if refused else [])]

@@ -115,8 +115,8 @@ def main() -> None:
         code = _answer_completion()
         if code is None:
             process.keep_private()
-            given = [word for word in words if word != "--debug"]
-            code = app(args=given, prog_name="harness", standalone_mode=False)
+            arguments = [word for word in words if word != "--debug"]
+            code = app(args=arguments, prog_name="harness", standalone_mode=False)
             if code == 1:  # typer's, for a shell that it has no completion for; ours is for a bug
                 code = ConfigError.exit_code
         sys.stdout.flush()

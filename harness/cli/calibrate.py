@@ -63,14 +63,14 @@ def calibrate(
         return admission.admit(configs, overrides, out, as_json=as_json)
     _refuse_others(configs[0])
     out = options.results_folder(named_out, OUT)
-    named = {config.difficulty.name: config.difficulty for config in configs}
-    knobs = {name: level.knobs() for name, level in named.items()}
+    named_levels = {config.difficulty.name: config.difficulty for config in configs}
+    knobs = {name: level.knobs() for name, level in named_levels.items()}
     reader = users.reader_of(configs[0].simulator)
     _refuse_another(out, knobs, reader.name)
     if reader != LEXICAL and not isinstance(reader, SecondReader):
         _tell_cost(reader)
     calibration = levels.calibrate(
-        named,
+        named_levels,
         _medium(configs[0]),
         configs[0].algorithm.group_size,
         gpu_lease.cores(),
@@ -107,17 +107,20 @@ def hearing(
             raise ConfigError(f"--esconv: {rule}, got {word}")
     reader = factory.reader_of(planner.point(overrides).config.simulator)
     out = options.results_folder(named_out, OUT)
-    heard = esconv.measure(esconv.utterances(file), reader).to_json()
+    recognition = esconv.measure(esconv.utterances(file), reader).to_json()
     if as_json:
-        print(json.dumps(heard, indent=1, allow_nan=False), flush=True)
+        print(json.dumps(recognition, indent=1, allow_nan=False), flush=True)
     else:
-        table_levels.print_hearing(heard, Console())
-    print(f"harness: results in {write.write_measured(heard, out, 'esconv.json')}", file=sys.stderr)
+        table_levels.print_hearing(recognition, Console())
+    print(
+        f"harness: results in {write.write_measured(recognition, out, 'esconv.json')}",
+        file=sys.stderr,
+    )
 
 
-def _refuse_format(words: Sequence[str], what: str) -> None:
+def _refuse_format(words: Sequence[str], subject: str) -> None:
     if words:
-        raise ConfigError(f"--format: {what} has no picture, got {','.join(words)}")
+        raise ConfigError(f"--format: {subject} has no picture, got {','.join(words)}")
 
 
 def _tell_cost(reader: SentenceReader) -> None:
@@ -136,16 +139,16 @@ def _refuse_another(out: Path, knobs: Mapping[str, Any], reader: str) -> None:
     """Raise ConfigError if `out` holds a calibration of other levels or of another reader: a
     calibration takes minutes, so it is not overwritten.
     """
-    kept = out / "calibration.json"
-    if not kept.exists():
+    previous_file = out / "calibration.json"
+    if not previous_file.exists():
         return
-    there: Any = None
+    previous: Any = None
     with contextlib.suppress(DataError, ValueError, RecursionError):
-        there = json.loads(plain_file.text(kept))
+        previous = json.loads(plain_file.text(previous_file))
     if (
-        not isinstance(there, dict)
-        or there.get("knobs") != knobs
-        or {card.get("reader", LEXICAL.name) for card in there.get("levels", {}).values()}
+        not isinstance(previous, dict)
+        or previous.get("knobs") != knobs
+        or {card.get("reader", LEXICAL.name) for card in previous.get("levels", {}).values()}
         - {reader}
     ):
         rule = "has a calibration of other levels, settings or readers, which would be overwritten"
@@ -176,7 +179,7 @@ def _medium(config: RunConfig) -> DifficultyConfig:
 
 
 def _refuse_other_axes(plan: Plan) -> None:
-    others = [axis for axis in plan.axes if axis != GROUP]
-    if others:
+    other_axes = [axis for axis in plan.axes if axis != GROUP]
+    if other_axes:
         rule = "calibrate measures one variant of each level; give one value"
-        raise ConfigError(f"{others[0]}: {rule}, got {len(plan.axes[others[0]])}")
+        raise ConfigError(f"{other_axes[0]}: {rule}, got {len(plan.axes[other_axes[0]])}")

@@ -42,30 +42,30 @@ def chat(overrides: Sequence[str], *, reveal: bool, as_json: bool) -> int:
     something.
     """
     config = untrained.one_user(overrides, "chat")
-    sends = preflight.check_users(config, typed_grants.grants(overrides))
-    preflight.tell(sends)
-    with permission.temporarily_granted(sends):
+    grants = preflight.check_users(config, typed_grants.grants(overrides))
+    preflight.tell(grants)
+    with permission.temporarily_granted(grants):
         return _chat(config, reveal, as_json)
 
 
 def _chat(config: RunConfig, reveal: bool, as_json: bool) -> int:
     stream = sys.stderr if as_json else sys.stdout
-    to = chat_view.console(stream)
+    output = chat_view.console(stream)
     simulator = make(config.simulator, config.difficulty)
     exchanges: list[ChatExchange] = []
     code = 0
     try:
-        for exchange in conversation(simulator, _key(config), _lines(stream, to)):
+        for exchange in conversation(simulator, _key(config), _lines(stream, output)):
             traits = chat_view.hidden_traits(exchange.turn) if reveal else None
             if not exchanges:
-                chat_view.show_start(_heading(config), traits, to)
+                chat_view.show_start(_heading(config), traits, output)
             exchanges.append(exchange)
-            chat_view.show_turn(exchange.turn, traits, to)
+            chat_view.show_turn(exchange.turn, traits, output)
     except KeyboardInterrupt:
         if not exchanges:
             raise
         code = EXIT_INTERRUPTED_TWICE
-    chat_view.show_end([exchange.turn for exchange in exchanges], to)
+    chat_view.show_end([exchange.turn for exchange in exchanges], output)
     if as_json:
         print(json.dumps(_to_json(config, exchanges), indent=1, allow_nan=False), flush=True)
     return EndpointError.exit_code if exchanges[-1].turn.ended == chat_view.FAILED else code
@@ -100,13 +100,13 @@ def _heading(config: RunConfig) -> str:
     return f"A {kind} user, difficulty {level}, seed {config.seed}."
 
 
-def _lines(stream: TextIO, to: Console) -> Iterator[str]:
+def _lines(stream: TextIO, output: Console) -> Iterator[str]:
     """Yield replies as they are typed or piped in; the conversation is printed to `stream`."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # bytes that are no text are no bug of ours
     while sys.stdin is not None:  # as it is where the input is closed
         try:
-            yield _read_typed(stream) if sys.stdin.isatty() else _read_piped(to)
+            yield _read_typed(stream) if sys.stdin.isatty() else _read_piped(output)
         except EOFError:
             return
 
@@ -118,12 +118,12 @@ def _read_typed(stream: TextIO) -> str:
         return input(PROMPT)
 
 
-def _read_piped(to: Console) -> str:
+def _read_piped(output: Console) -> str:
     line = sys.stdin.readline()
     if not line:
         raise EOFError
     reply = line.rstrip("\r\n")
-    chat_view.show_reply(reply, to)
+    chat_view.show_reply(reply, output)
     return reply
 
 

@@ -77,31 +77,31 @@ def console(stream: TextIO) -> Console:
     return Console(file=stream, highlight=False, width=width)
 
 
-def show_start(heading: str, hidden: HiddenTraits | None, to: Console) -> None:
+def show_start(heading: str, hidden: HiddenTraits | None, output: Console) -> None:
     """Print the heading and, if `hidden` is given, what the user came for."""
-    to.print(text(heading), soft_wrap=True)
-    to.print(text(HELP), soft_wrap=True)
+    output.print(text(heading), soft_wrap=True)
+    output.print(text(HELP), soft_wrap=True)
     for line in [] if hidden is None else came_for(hidden):
-        _row("hidden", line, "dim", to)
+        _row("hidden", line, "dim", output)
 
 
-def show_turn(turn: UserTurn, hidden: HiddenTraits | None, to: Console) -> None:
+def show_turn(turn: UserTurn, hidden: HiddenTraits | None, output: Console) -> None:
     """Print the user's words and emotion and, if `hidden` is given, the reasons."""
-    to.print()
+    output.print()
     for line in turn.text.splitlines():
-        _row("user", line, "bold", to)
-    _row("emotion", emotion(turn), "", to)
+        _row("user", line, "bold", output)
+    _row("emotion", emotion(turn), "", output)
     if hidden is not None and turn.change is not None:
-        _row("heard", strategies(turn), "dim", to)
+        _row("heard", strategies(turn), "dim", output)
         if turn.why:
-            _row("why", "; ".join(reasons(turn.why)), "dim", to)
+            _row("why", "; ".join(reasons(turn.why)), "dim", output)
         if hidden.trust is not None:
-            _row("trust", str(hidden.trust), "dim", to)
+            _row("trust", str(hidden.trust), "dim", output)
 
 
-def show_reply(reply: str, to: Console) -> None:
+def show_reply(reply: str, output: Console) -> None:
     """Print a reply that was piped in and is therefore not on the screen yet."""
-    _row("you", reply or "(nothing)", "", to)
+    _row("you", reply or "(nothing)", "", output)
 
 
 def came_for(hidden: HiddenTraits) -> Iterator[str]:
@@ -119,9 +119,9 @@ def came_for(hidden: HiddenTraits) -> Iterator[str]:
 
 def emotion(turn: UserTurn) -> str:
     """`[#########...........]  45  +5`."""
-    full = round(turn.emotion * CELLS / 100)
+    filled = round(turn.emotion * CELLS / 100)
     change = "" if turn.change is None else f"  {turn.change:+d}" if turn.change else "  0"
-    return f"[{'#' * full}{'.' * (CELLS - full)}] {turn.emotion:3d}{change}"
+    return f"[{'#' * filled}{'.' * (CELLS - filled)}] {turn.emotion:3d}{change}"
 
 
 def strategies(turn: UserTurn) -> str:
@@ -134,8 +134,8 @@ def reasons(why: Mapping[str, float | str]) -> Iterator[str]:
     for key, share in _shares(why).items():
         if share:
             yield f"{PART.get(key, without_underscores(key))} {share:+.2f}"
-    if isinstance(sum_of_all := why.get("logit"), float):
-        yield f"log-odds of a rise {sum_of_all:+.2f} ({rise_probability(sum_of_all):.0%})"
+    if isinstance(logit := why.get("logit"), float):
+        yield f"log-odds of a rise {logit:+.2f} ({rise_probability(logit):.0%})"
     for key, value in why.items():
         if isinstance(value, str):
             yield f"{PART.get(key, without_underscores(key))}: {value}"
@@ -154,7 +154,7 @@ def _shares(why: Mapping[str, float | str]) -> dict[str, float]:
 def summary(turns: Sequence[UserTurn]) -> str:
     """Say how the conversation ended, after how many replies, and how many of them helped."""
     last, changes = turns[-1], [turn.change for turn in turns if turn.change is not None]
-    ends = {
+    endings = {
         "success": "success: the user feels well",
         "left": "left: the user has left, which counts as emotion 0",
         "cap": "cap: the turn limit is reached",
@@ -163,24 +163,24 @@ def summary(turns: Sequence[UserTurn]) -> str:
     }
     helped, hurt = sum(c > 0 for c in changes), sum(c < 0 for c in changes)
     return (
-        f"{ends.get(last.ended, last.ended)}; emotion {turns[0].emotion} to {last.emotion} "
+        f"{endings.get(last.ended, last.ended)}; emotion {turns[0].emotion} to {last.emotion} "
         f"in {_replies(len(changes))}, {helped} up, {hurt} down"
     )
 
 
-def show_end(turns: Sequence[UserTurn], to: Console) -> None:
-    to.print()
-    to.print(text(summary(turns)), soft_wrap=True)
+def show_end(turns: Sequence[UserTurn], output: Console) -> None:
+    output.print()
+    output.print(text(summary(turns)), soft_wrap=True)
 
 
 def _replies(count: int) -> str:
     return "1 reply" if count == 1 else f"{count} replies"
 
 
-def _row(label: str, content: str, style: str, to: Console) -> None:
+def _row(label: str, content: str, style: str, output: Console) -> None:
     """Print `content` beside its label, with its lines aligned."""
     table: Any = Table.grid()
     table.add_column(width=LABEL_WIDTH, no_wrap=True)
     table.add_column(overflow="fold")
     table.add_row(Text(label, "dim"), text(content, style))
-    to.print(table)
+    output.print(table)

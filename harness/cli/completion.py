@@ -38,32 +38,34 @@ def answer(app: typer.Typer, request: str) -> int | None:
     if shell not in ("bash", "zsh", "fish"):
         return None
     if shell == "bash":
-        words, typed, key = _of_bash(os.environ.get("COMP_WORDS", ""))
+        words, typed, key = _split_bash(os.environ.get("COMP_WORDS", ""))
     else:
         words, typed = _split(os.environ.get("_TYPER_COMPLETE_ARGS", ""))
         key = ""
-    found = sorted({one for one in offers(app, words, key + typed) if LITERAL.fullmatch(one[0])})
+    matches = sorted(
+        {offer for offer in offers(app, words, key + typed) if LITERAL.fullmatch(offer[0])}
+    )
     if os.environ.get("_TYPER_COMPLETE_FISH_ACTION") == "is-args":
-        return 0 if found else 1  # by which fish offers these words, or names of files
-    print(_format_offers(shell, found, key))
+        return 0 if matches else 1  # by which fish offers these words, or names of files
+    print(_format_offers(shell, matches, key))
     return 0
 
 
-def _format_offers(shell: str, found: Sequence[Offer], key: str) -> str:
+def _format_offers(shell: str, matches: Sequence[Offer], key: str) -> str:
     if shell == "bash":
-        return "\n".join(word.removeprefix(key) for word, _ in found)
-    plain = [(word, re.sub(r"[^\w .,;=/()-]", "", means)) for word, means in found]
+        return "\n".join(word.removeprefix(key) for word, _ in matches)
+    plain = [(word, re.sub(r"[^\w .,;=/()-]", "", meaning)) for word, meaning in matches]
     if shell == "fish":
-        return "\n".join(f"{word}\t{means}" if means else word for word, means in plain)
-    quoted = [f'"{word}":"{means}"' if means else f'"{word}"' for word, means in plain]
+        return "\n".join(f"{word}\t{meaning}" if meaning else word for word, meaning in plain)
+    quoted = [f'"{word}":"{meaning}"' if meaning else f'"{word}"' for word, meaning in plain]
     return f"_arguments '*: :(({chr(10).join(quoted)}))'" if quoted else "_files"
 
 
-def _of_bash(text: str) -> tuple[list[str], str, str]:
+def _split_bash(text: str) -> tuple[list[str], str, str]:
     """The whole words, the one being typed, and the `KEY=` before it, where bash has split it."""
-    given = text.split("\n") if "\n" in text else text.split(" ")
-    at = int(os.environ.get("COMP_CWORD", "0") or 0)
-    words, typed = given[1:at], given[at] if at < len(given) else ""
+    all_words = text.split("\n") if "\n" in text else text.split(" ")
+    index = int(os.environ.get("COMP_CWORD", "0") or 0)
+    words, typed = all_words[1:index], all_words[index] if index < len(all_words) else ""
     if typed == "=":
         words, typed = [*words, "="], ""
     if words[-1:] == ["="] and len(words) > 1:
@@ -96,33 +98,35 @@ def offers(app: typer.Typer, words: Sequence[str], typed: str) -> Iterator[Offer
         infos = {i.name or i.callback.__name__: i for i in inner.registered_commands if i.callback}
     if not names:
         helps = {name: (info.callback.__doc__ or "").split("\n")[0] for name, info in infos.items()}
-        known = {**helps, **{str(name): "" for name in groups}}
-        at_first = dict.fromkeys((*ALWAYS, *AT_FIRST), "")
-        yield from _beginning((at_first if typed.startswith("-") else known).items(), typed)
+        choices = {**helps, **{str(name): "" for name in groups}}
+        first_options = dict.fromkeys((*ALWAYS, *AT_FIRST), "")
+        yield from _starting_with(
+            (first_options if typed.startswith("-") else choices).items(), typed
+        )
     elif names[0] in infos:
-        yield from _of_command(infos[names[0]], words, names[1:], typed)
+        yield from _offers_of_command(infos[names[0]], words, names[1:], typed)
 
 
-def _of_command(
-    info: Any, words: Sequence[str], given: Sequence[str], typed: str
+def _offers_of_command(
+    info: Any, words: Sequence[str], names: Sequence[str], typed: str
 ) -> Iterator[Offer]:
     command: Any = get_command_from_info(info, pretty_exceptions_short=True, rich_markup_mode=None)
-    options = {name: one for one in command.params if _is_option(one) for name in one.opts}
-    before = options.get(words[-1]) if words else None
-    if before is not None and not before.is_flag:
+    options = {name: param for param in command.params if _is_option(param) for name in param.opts}
+    last_option = options.get(words[-1]) if words else None
+    if last_option is not None and not last_option.is_flag:
         if words[-1] not in WRITTEN_TO:
-            yield from _values(before, typed)
+            yield from _values(last_option, typed)
         return
     if typed.startswith("-"):
-        shown = {name: one.help or "" for name, one in options.items()}
-        yield from _beginning({**shown, **dict.fromkeys(ALWAYS, "")}.items(), typed)
+        helps = {name: option.help or "" for name, option in options.items()}
+        yield from _starting_with({**helps, **dict.fromkeys(ALWAYS, "")}.items(), typed)
         return
-    taken = sum(not options[word].is_flag for word in words if word in options)
-    arguments = [one for one in command.params if not _is_option(one)]
-    place = len(given) - taken
-    here = arguments[min(place, len(arguments) - 1)] if arguments else None
-    if here is not None and here.name not in WRITTEN_TO:
-        yield from _values(here, typed)
+    value_count = sum(not options[word].is_flag for word in words if word in options)
+    arguments = [param for param in command.params if not _is_option(param)]
+    index = len(names) - value_count
+    argument = arguments[min(index, len(arguments) - 1)] if arguments else None
+    if argument is not None and argument.name not in WRITTEN_TO:
+        yield from _values(argument, typed)
 
 
 def _is_option(param: Any) -> bool:
@@ -132,10 +136,10 @@ def _is_option(param: Any) -> bool:
 def _values(param: Any, typed: str) -> Iterator[Offer]:
     """Return the possible values of an option or an argument."""
     kind = getattr(getattr(param, "type_descriptor", None), "annotation", None)
-    choices = [one for one in (kind, *getattr(kind, "__args__", ())) if isinstance(one, type)]
+    choices = [item for item in (kind, *getattr(kind, "__args__", ())) if isinstance(item, type)]
     for choice in choices:
         if issubclass(choice, Enum):
-            yield from _beginning(((str(one.value), "") for one in choice), typed)
+            yield from _starting_with(((str(member.value), "") for member in choice), typed)
     if param.metavar == "KEY=VALUE":
         from harness.cli import completion_keys
 
@@ -143,8 +147,8 @@ def _values(param: Any, typed: str) -> Iterator[Offer]:
     elif param.metavar in ("GROUP", "NAME"):
         from harness.cli import completion_keys
 
-        named = completion_keys.groups() if param.metavar == "GROUP" else _studies()
-        yield from _beginning(((name, "") for name in named), typed)
+        names = completion_keys.groups() if param.metavar == "GROUP" else _studies()
+        yield from _starting_with(((name, "") for name in names), typed)
     elif param.metavar in OF_FOLDERS:
         yield from ((path, "") for path in folders(typed))
 
@@ -155,8 +159,8 @@ def _studies() -> list[str]:
     return completion_keys.files("sweeps/studies")
 
 
-def _beginning(known: Iterable[Offer], typed: str) -> Iterator[Offer]:
-    return (one for one in known if one[0].startswith(typed))
+def _starting_with(candidates: Iterable[Offer], typed: str) -> Iterator[Offer]:
+    return (candidate for candidate in candidates if candidate[0].startswith(typed))
 
 
 def folders(typed: str) -> Iterator[str]:
@@ -164,21 +168,21 @@ def folders(typed: str) -> Iterator[str]:
     down too.
     """
     base, slash, _ = typed.rpartition("/")
-    for path in _inside(f"{base}{slash}"):
+    for path in _subfolders(f"{base}{slash}"):
         if not path.startswith(typed):
             continue
         if _is_ours(path):
             yield path
             continue
-        inner = [inside for inside in _inside(f"{path}/") if _is_ours(inside)]
+        inner = [below for below in _subfolders(f"{path}/") if _is_ours(below)]
         yield from inner or [f"{path}/"]
 
 
-def _inside(base: str) -> list[str]:
+def _subfolders(base: str) -> list[str]:
     """Return the folders in `base`, which is empty or ends with a slash."""
     try:
-        with os.scandir(base or ".") as found:
-            entries = [entry for entry, _ in zip(found, range(MOST_FOLDERS), strict=False)]
+        with os.scandir(base or ".") as scan:
+            entries = [entry for entry, _ in zip(scan, range(MOST_FOLDERS), strict=False)]
             return sorted(
                 f"{base}{entry.name}" for entry in entries
                 if not entry.name.startswith(".") and entry.is_dir()

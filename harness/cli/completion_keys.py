@@ -24,24 +24,24 @@ def offers(typed: str) -> Iterator[Offer]:
     if equals:
         yield from values(key, value)
         return
-    found = [one for one in _names(typed) if one.startswith(typed)]
-    if len(found) > 1:
-        yield from ((one, "") for one in found)
-    elif found and found[0].endswith("."):
-        yield from offers(found[0])
-    elif found:
-        yield found[0], ""
-        yield from values(found[0].removesuffix("="), "")
+    matches = [match for match in _names(typed) if match.startswith(typed)]
+    if len(matches) > 1:
+        yield from ((match, "") for match in matches)
+    elif matches and matches[0].endswith("."):
+        yield from offers(matches[0])
+    elif matches:
+        yield matches[0], ""
+        yield from values(matches[0].removesuffix("="), "")
 
 
 def _names(typed: str) -> list[str]:
     """Groups and keys with what follows them; keys of a group once its dot is there."""
-    before = {f"{key.group}." for key in keys.keys().values() if key.group}
+    prefixes = {f"{key.group}." for key in keys.keys().values() if key.group}
     if "." in typed:
         return [f"{name}=" for name, key in keys.keys().items() if not key.by_option]
-    alone = [f"{name}=" for name, key in keys.keys().items() if not key.group]
-    chosen = [f"{name}=" for name in groups()]
-    return sorted({*before, *alone, *chosen, f"{SWEEPS}="} - {"schema="})
+    ungrouped = [f"{name}=" for name, key in keys.keys().items() if not key.group]
+    group_choices = [f"{name}=" for name in groups()]
+    return sorted({*prefixes, *ungrouped, *group_choices, f"{SWEEPS}="} - {"schema="})
 
 
 def groups() -> list[str]:
@@ -53,23 +53,23 @@ def values(name: str, typed: str) -> Iterator[Offer]:
     """Return words NAME=VALUE that begin with what was typed. After a comma, complete one more
     value of the axis.
     """
-    before, comma, last = typed.rpartition(",")
-    given = before.split(",")
-    for value in _known(name.lstrip("+")):
-        if value.startswith(last) and value not in given:
-            yield f"{name}={before}{comma}{value}", ""
+    earlier, comma, last = typed.rpartition(",")
+    chosen = earlier.split(",")
+    for value in _values_of_name(name.lstrip("+")):
+        if value.startswith(last) and value not in chosen:
+            yield f"{name}={earlier}{comma}{value}", ""
 
 
-def _known(name: str) -> list[str]:
+def _values_of_name(name: str) -> list[str]:
     if name == SWEEPS.lstrip("+"):
         return files("sweeps")
     if name in groups():
         return files(f"conf/{name}")
     key = keys.keys().get(name)
-    return [] if key is None else _of_key(key)
+    return [] if key is None else _values_of_key(key)
 
 
-def _of_key(key: Key) -> list[str]:
+def _values_of_key(key: Key) -> list[str]:
     """Return all values of a key that has few, else its default."""
     choices = getattr(key.rule, "values", None)
     if choices:

@@ -32,11 +32,11 @@ def config(
 
     if group is not None:
         ranges.one_of("GROUP", group, [declared.name for declared in reference.groups()])
-    shown = groups(group)
+    key_groups = groups(group)
     if as_json:
-        exit_codes.print_json({"groups": [part.to_json() for part in shown]})
+        exit_codes.print_json({"groups": [part.to_json() for part in key_groups]})
     else:
-        typer.echo(reference.text(shown))
+        typer.echo(reference.text(key_groups))
 
 
 def groups(name: str | None = None, plug_ins: bool = True) -> list[KeyGroup]:
@@ -45,11 +45,11 @@ def groups(name: str | None = None, plug_ins: bool = True) -> list[KeyGroup]:
     """
     from harness.config import reference
 
-    shown: list[KeyGroup] = []
+    key_groups: list[KeyGroup] = []
     for group in reference.groups():
         if name in (None, group.name):
-            shown += [group, *_declared_keys(group.name, plug_ins)]
-    return shown
+            key_groups += [group, *_declared_keys(group.name, plug_ins)]
+    return key_groups
 
 
 def _declared_keys(group: str, plug_ins: bool) -> list[KeyGroup]:
@@ -61,12 +61,14 @@ def _declared_keys(group: str, plug_ins: bool) -> list[KeyGroup]:
         return list(reference.of_plug_ins(group)) if plug_ins else []
     from harness.train.objective import registry  # which needs numpy
 
-    every = registry.algorithm_names() if group == "algorithm" else registry.remedy_names()
-    names = every if plug_ins else register.our_names(group)
+    all_names = registry.algorithm_names() if group == "algorithm" else registry.remedy_names()
+    names = all_names if plug_ins else register.our_names(group)
     if group == "algorithm":
         algorithms = {name: registry.algorithm_class(name) for name in names}
-        listed = [reference.of_options(f"algorithm={n}", item) for n, item in algorithms.items()]
-        return [of_one for of_one in listed if of_one.keys]
+        key_groups = [
+            reference.of_options(f"algorithm={n}", item) for n, item in algorithms.items()
+        ]
+        return [key_group for key_group in key_groups if key_group.keys]
     remedies = {name: registry.remedy_class(name) for name in names}
     return [reference.of_options(f"remedy.methods.{n}", item) for n, item in remedies.items()]
 

@@ -22,7 +22,7 @@ from harness.utils import safe_text
 
 
 def demo(
-    named: Path | None,
+    target: Path | None,
     *,
     as_json: bool,
     constructions: Sequence[Construction] = CONSTRUCTIONS,
@@ -31,10 +31,10 @@ def demo(
 
     Raises ConfigError for a folder that holds anything else, with nothing created.
     """
-    root = named.resolve() if named else folder.default()
-    plain_file.refuse_link(named or root)
+    root = target.resolve() if target else folder.default()
+    plain_file.refuse_link(target or root)
     plain_file.refuse_link(root / folder.RESULTS)
-    points = {one.name: one.point() for one in constructions}
+    points = {construction.name: construction.point() for construction in constructions}
     folder.refuse_other(root, points)
     configs = [point.config for point in points.values()]
     gpu_lease.check(configs)
@@ -49,32 +49,32 @@ def demo(
         safe_text.say("demo stopped; repeat the command to continue")
         return code
     analysed = analysis.analyse([root])
-    shown = outcome.judge_runs(constructions, ledger, analysed)
-    picture = _write(shown, analysed, root / folder.RESULTS)
+    results = outcome.judge_runs(constructions, ledger, analysed)
+    picture = _write(results, analysed, root / folder.RESULTS)
     with exit_codes.tolerate_closed_stdout():
         if as_json:
-            exit_codes.print_json(outcome.to_json(shown, root, picture))
+            exit_codes.print_json(outcome.to_json(results, root, picture))
         else:
-            _print(shown, root, picture)
+            _print(results, root, picture)
     for line in status.failures(ledger):
         safe_text.say(line)
-    return code or (0 if all(one.as_constructed for one in shown) else EXIT_PARTIAL)
+    return code or (0 if all(result.as_constructed for result in results) else EXIT_PARTIAL)
 
 
-def _write(shown: Sequence[DemoResult], analysed: Analysis, out: Path) -> Path:
+def _write(results: Sequence[DemoResult], analysed: Analysis, out: Path) -> Path:
     """Write law.json and its tables, and the picture; returns the path of the picture."""
     write.write_results(analysed, out, "none")
-    return write.write_demo(outcome.panels(shown, analysed), out)
+    return write.write_demo(outcome.panels(results, analysed), out)
 
 
-def _print(shown: Sequence[DemoResult], root: Path, picture: Path) -> None:
+def _print(results: Sequence[DemoResult], root: Path, picture: Path) -> None:
     console = Console()
-    for line in outcome.lines(shown, console.width):
+    for line in outcome.lines(results, console.width):
         console.print(safe_text.text(line), soft_wrap=True)
-    more = (
+    hints = (
         f"picture: {picture}",
-        f"conversations: harness view {root / shown[0].construction.name}",
+        f"conversations: harness view {root / results[0].construction.name}",
         f"all figures and tables: harness fit-entropy-law {root} --tables",
     )
-    for line in more:
+    for line in hints:
         console.print(safe_text.text(line), soft_wrap=True)

@@ -78,7 +78,7 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
             "add policy=tiny or policy=qwen3_0_6b"
         )
     has_gpu = bool(gpu_lease.gpus())
-    config = _of_one_rank(config, has_gpu)
+    config = _one_rank_config(config, has_gpu)
     model_files.check(config.policy)
     engine_choice.check(config)
     with gpu_lease.lease(int(has_gpu)) as lease:
@@ -101,7 +101,7 @@ def check_device(overrides: Sequence[str], named_out: Path | None, *, as_json: b
     return EXIT_PARTIAL if any(row.status == PROBLEM for row in rows) else 0
 
 
-def _of_one_rank(config: RunConfig, has_gpu: bool) -> RunConfig:
+def _one_rank_config(config: RunConfig, has_gpu: bool) -> RunConfig:
     """What one rank of a run does, on one GPU or on the CPU. Raises ConfigError for sharded
     weights, of which one rank has a part.
     """
@@ -110,11 +110,11 @@ def _of_one_rank(config: RunConfig, has_gpu: bool) -> RunConfig:
             "trainer.shard: must be none for --gpu, which tests a policy on one GPU, got "
             f"{config.trainer.shard}"
         )
-    share, one = config.conversations_of_a_rank, config.on_ranks(1)
-    trainer = replace(one.trainer, gpus=int(has_gpu), ranks=None, conversations=share)
+    share, single_rank = config.conversations_of_a_rank, config.on_ranks(1)
+    trainer = replace(single_rank.trainer, gpus=int(has_gpu), ranks=None, conversations=share)
     if not has_gpu:
         trainer = replace(trainer, engine="transformers", engine_url="")
-    return replace(one, trainer=trainer)
+    return replace(single_rank, trainer=trainer)
 
 
 def device_of(trial: Trial) -> dict[str, Any]:
@@ -139,13 +139,13 @@ def card_of(
     policy = config.policy
     in_folder = policy.model not in ("", *embedded.MODELS) and model_files.is_path(policy.model)
     model = "a folder" if in_folder else policy.model
-    made = provenance.current_versions()
+    current = provenance.current_versions()
     return {
         "schema": SCHEMA,
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "device": device,
-        "versions": dict(made.versions),
-        "git": made.git,
+        "versions": dict(current.versions),
+        "git": current.git,
         "overrides": [word for word in overrides if not _names_location(word)],
         "policy": {
             "name": policy.name, "model": model, "revision": policy.revision,
@@ -171,18 +171,18 @@ def rows_of(trial: Trial) -> list[CardRow]:
         CardRow("H in bfloat16 minus float32, mean", exact.entropy_gap, "nats"),
         CardRow("log-probabilities, bfloat16 from float32, mean", exact.logp_gap, "nats a token"),
         CardRow("the same, largest", exact.largest_logp_gap, "nats"),
-        _within("engine's log-probabilities from the trainer's", gap.before),
-        _within("the same after an update and the sending of its weights", gap.after),
+        _gap_row("engine's log-probabilities from the trainer's", gap.before),
+        _gap_row("the same after an update and the sending of its weights", gap.after),
         CardRow("what stale weights would have shown", gap.stale, "nats a token"),
         *_engine_rows(trial),
         *_memory_rows(trial),
         CardRow("rollout", trial.rollout_tokens_per_s, "tokens/s"),
         CardRow("training", trial.training_tokens_per_s, "tokens/s"),
     ]
-    return [_finite(row) for row in rows]
+    return [_without_infinite(row) for row in rows]
 
 
-def _finite(row: CardRow) -> CardRow:
+def _without_infinite(row: CardRow) -> CardRow:
     """Return the row. A value that is not finite, as of weights that overflow, becomes a problem
     without a value.
     """
@@ -192,7 +192,7 @@ def _finite(row: CardRow) -> CardRow:
     return replace(row, value=None, status=PROBLEM, why=why)
 
 
-def _within(name: str, nats: float) -> CardRow:
+def _gap_row(name: str, nats: float) -> CardRow:
     status = OK if nats <= WIDEST_GAP else PROBLEM
     return CardRow(name, nats, "nats a token", f"at most {WIDEST_GAP:g}", status)
 
@@ -217,8 +217,8 @@ def _memory_rows(trial: Trial) -> list[CardRow]:
         if phase.peak is None:
             rows.append(CardRow(name, None, "GB", wanted, why=NO_GPU))
             continue
-        apart = abs(phase.peak / phase.estimated - 1)
-        status = OK if apart <= ESTIMATE_WITHIN else PROBLEM
+        deviation = abs(phase.peak / phase.estimated - 1)
+        status = OK if deviation <= ESTIMATE_WITHIN else PROBLEM
         rows.append(CardRow(name, phase.peak / 1e9, "GB", wanted, status))
     return rows
 
@@ -226,19 +226,19 @@ def _memory_rows(trial: Trial) -> list[CardRow]:
 def markdown(card: dict[str, Any], rows: Sequence[CardRow]) -> str:
     """Return the card as a Markdown page."""
     device, policy, size = card["device"], card["policy"], card["size"]
-    held = [f"{device['memory_bytes'] / 1e9:.0f} GB"] if "memory_bytes" in device else []
+    memory = [f"{device['memory_bytes'] / 1e9:.0f} GB"] if "memory_bytes" in device else []
     versions = ", ".join(f"{name} {version}" for name, version in card["versions"].items())
-    learns = f"adapters of rank {policy['lora_rank']}" if policy["lora_rank"] else "all weights"
+    trained = f"adapters of rank {policy['lora_rank']}" if policy["lora_rank"] else "all weights"
     command = " ".join(["harness doctor --gpu", *card["overrides"]])
-    talked = (
+    workload = (
         f"{size['conversations']} conversations of {size['turns']} turns of at most "
         f"{size['turn_tokens']} tokens"
     )
     lines = [
-        f"# {policy['name']} on {', '.join([device['name'], *held])}",
+        f"# {policy['name']} on {', '.join([device['name'], *memory])}",
         "",
-        f"{card['date']}, `{command}`, {card['seconds']:g} s. {policy['dtype']}, {learns}; "
-        f"{talked}. {versions}.",
+        f"{card['date']}, `{command}`, {card['seconds']:g} s. {policy['dtype']}, {trained}; "
+        f"{workload}. {versions}.",
         "",
         "| | measured | wanted | |",
         "|---|---|---|---|",

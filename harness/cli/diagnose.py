@@ -26,17 +26,17 @@ def diagnose(paths: tuple[Path, ...], *, as_json: bool) -> int:
 
     Raises DataError where no finished run could be read.
     """
-    found, left_out = law.diagnose(paths)
+    diagnoses, left_out = law.diagnose(paths)
     with exit_codes.tolerate_closed_stdout():
         if as_json:
-            print(json.dumps(to_json(found, left_out), indent=1, allow_nan=False))
+            print(json.dumps(to_json(diagnoses, left_out), indent=1, allow_nan=False))
         else:
-            table.print_diagnosis(found, left_out, Console())
+            table.print_diagnosis(diagnoses, left_out, Console())
     unread = {str(skipped.path) for skipped in left_out} & set(map(str, paths))
     return EXIT_PARTIAL if unread else 0
 
 
-def to_json(found: Sequence[Diagnosis], left_out: Sequence[SkippedPath]) -> dict[str, Any]:
+def to_json(diagnoses: Sequence[Diagnosis], left_out: Sequence[SkippedPath]) -> dict[str, Any]:
     """Return the value of --json. It is null for what was not measured, or not known at the run's
     end.
     """
@@ -44,25 +44,25 @@ def to_json(found: Sequence[Diagnosis], left_out: Sequence[SkippedPath]) -> dict
         "schema": SCHEMA,
         "runs": [
             {
-                "run": one.run,
-                "level": one.level,
-                "seed": one.seed,
-                "regime": one.regime,
-                "rows_left_out": dict(one.dropped),
-                **{finding.mechanism: _finding(finding) for finding in one.findings},
+                "run": diagnosis.run,
+                "level": diagnosis.level,
+                "seed": diagnosis.seed,
+                "regime": diagnosis.regime,
+                "rows_left_out": dict(diagnosis.dropped),
+                **{finding.mechanism: _finding(finding) for finding in diagnosis.findings},
             }
-            for one in found
+            for diagnosis in diagnoses
         ],
         "left_out": [asdict(skipped) for skipped in left_out],
     }
 
 
 def _finding(finding: MechanismFinding) -> dict[str, Any]:
-    because = None if finding.because is None else finding.because.name
+    cause = None if finding.because is None else finding.because.name
     return {
         "measured": finding.measured,
         "flag": finding.flag,
-        "because": because,
+        "because": cause,
         "why_not_measured": finding.why,
         "signs": [_sign(sign) for sign in finding.signs],
     }
@@ -71,6 +71,6 @@ def _finding(finding: MechanismFinding) -> dict[str, Any]:
 def _sign(sign: Sign) -> dict[str, Any]:
     value = sign.value
     numbers = (None, None, None) if value is None else (value.value, value.low, value.high)
-    known = [n if n is not None and math.isfinite(n) else None for n in numbers]
-    ends = dict(zip(("value", "low", "high"), known, strict=True))
-    return {"name": sign.name, "unit": sign.unit, **ends}
+    finite = [n if n is not None and math.isfinite(n) else None for n in numbers]
+    values = dict(zip(("value", "low", "high"), finite, strict=True))
+    return {"name": sign.name, "unit": sign.unit, **values}

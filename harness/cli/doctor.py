@@ -73,48 +73,50 @@ def line(finding: CheckResult) -> str:
 
 
 def _python() -> CheckResult:
-    wanted = importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"] or ""
-    have = platform.python_version()
-    if SpecifierSet(wanted).contains(have, prereleases=True):
-        return CheckResult("python", OK, have)
-    return CheckResult("python", PROBLEM, have, f"install Python {wanted}")
+    required = importlib.metadata.metadata(DISTRIBUTION)["Requires-Python"] or ""
+    version = platform.python_version()
+    if SpecifierSet(required).contains(version, prereleases=True):
+        return CheckResult("python", OK, version)
+    return CheckResult("python", PROBLEM, version, f"install Python {required}")
 
 
 def _packages() -> Iterator[CheckResult]:
     """Check every requirement of the distribution; a missing extra is one note."""
-    absent: dict[str, list[str]] = {}
+    missing: dict[str, list[str]] = {}
     for text in importlib.metadata.requires(DISTRIBUTION) or []:
-        wanted = Requirement(text)
-        extra = _extra(wanted)
+        requirement = Requirement(text)
+        extra = _extra(requirement)
         if extra in ("dev",):
             continue
-        have = _version(wanted.name)
-        if have is None and extra:
-            absent.setdefault(extra, []).append(wanted.name)
+        installed = _version(requirement.name)
+        if installed is None and extra:
+            missing.setdefault(extra, []).append(requirement.name)
         else:
-            yield _package(wanted, have)
-    for extra, names in absent.items():
+            yield _package(requirement, installed)
+    for extra, names in missing.items():
         advice = f"for it, {installation.install_command(extra)}"
         yield CheckResult(f"extra {extra}", NOTE, f"without {', '.join(names)}", advice)
 
 
-def _package(wanted: Requirement, have: str | None) -> CheckResult:
-    command = f"pip install '{wanted.name}{wanted.specifier}'"
-    if have is None:
-        return CheckResult(wanted.name, PROBLEM, "is not installed", command)
-    if wanted.specifier.contains(have, prereleases=True):
-        return CheckResult(wanted.name, OK, have)
-    return CheckResult(wanted.name, PROBLEM, f"{have} is outside {wanted.specifier}", command)
+def _package(requirement: Requirement, installed: str | None) -> CheckResult:
+    command = f"pip install '{requirement.name}{requirement.specifier}'"
+    if installed is None:
+        return CheckResult(requirement.name, PROBLEM, "is not installed", command)
+    if requirement.specifier.contains(installed, prereleases=True):
+        return CheckResult(requirement.name, OK, installed)
+    return CheckResult(
+        requirement.name, PROBLEM, f"{installed} is outside {requirement.specifier}", command
+    )
 
 
-def _extra(wanted: Requirement) -> str | None:
+def _extra(requirement: Requirement) -> str | None:
     """Return the extra that this requirement belongs to, or None for a base dependency."""
-    if wanted.marker is None:
+    if requirement.marker is None:
         return None
     extras = importlib.metadata.metadata(DISTRIBUTION).get_all("Provides-Extra") or []
-    if wanted.marker.evaluate({"extra": ""}):
+    if requirement.marker.evaluate({"extra": ""}):
         return None
-    return next((extra for extra in extras if wanted.marker.evaluate({"extra": extra})), None)
+    return next((extra for extra in extras if requirement.marker.evaluate({"extra": extra})), None)
 
 
 def _version(name: str) -> str | None:
@@ -159,29 +161,29 @@ def _gpus() -> CheckResult:
 
 
 def _folders() -> Iterator[CheckResult]:
-    another = "run harness in a folder that you can write to"
+    advice = "run harness in a folder that you can write to"
     try:
-        yield _writable("runs folder", sweep_place.runs_folder().resolve(), another)
+        yield _check_writable("runs folder", sweep_place.runs_folder().resolve(), advice)
     except FolderError as error:
         yield CheckResult("runs folder", PROBLEM, str(error))
     try:
-        yield _writable(
+        yield _check_writable(
             "temporary folder", user_folders.temporary(), "set TMPDIR to another folder"
         )
     except StorageError as error:
         yield CheckResult("temporary folder", PROBLEM, str(error))
 
 
-def _writable(name: str, path: Path, advice: str) -> CheckResult:
+def _check_writable(name: str, path: Path, advice: str) -> CheckResult:
     """Check that a file can be created in `path` or, if it does not exist yet, that it can be
     created.
     """
-    there = path
-    while not there.exists():
-        there = there.parent
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+    nearest = path
+    while not nearest.exists():
+        nearest = nearest.parent
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
         return CheckResult(name, OK, str(path))
-    return CheckResult(name, PROBLEM, f"{there} cannot be written to", advice)
+    return CheckResult(name, PROBLEM, f"{nearest} cannot be written to", advice)
 
 
 def _embedded() -> Iterator[CheckResult]:
@@ -199,13 +201,13 @@ def _embedded() -> Iterator[CheckResult]:
 
 def _plug_ins() -> Iterator[CheckResult]:
     """List what other packages add, after a process of its own has imported each."""
-    mend = "repair or uninstall the package"
+    repair = "repair or uninstall the package"
     try:
         added = [(kind, name) for kind in extensions.KINDS for name in extensions.names(kind)]
         conf = [str(folder) for folder in extensions.conf_folders()]
         broken = extensions.problems()
     except ConfigError as error:
-        yield CheckResult("plug-ins", PROBLEM, str(error), mend)
+        yield CheckResult("plug-ins", PROBLEM, str(error), repair)
         return
     for kind in extensions.KINDS:
         for name in sorted(set(extensions.names(kind)) & set(register.our_names(kind))):
@@ -214,11 +216,11 @@ def _plug_ins() -> Iterator[CheckResult]:
             advice = "rename the entry point or uninstall the package"
             yield CheckResult("plug-ins", PROBLEM, f"{extensions.group(kind)}: {rule}", advice)
     for why in broken.values():
-        yield CheckResult("plug-ins", PROBLEM, why, mend)
-    whole = [*(" ".join(item) for item in added if item not in broken), *conf]
+        yield CheckResult("plug-ins", PROBLEM, why, repair)
+    working = [*(" ".join(item) for item in added if item not in broken), *conf]
     packages = [f"{name} {version}" for name, version in extensions.packages().items()]
-    if whole:
-        yield CheckResult("plug-ins", OK, f"{', '.join(packages)}: {', '.join(whole)}")
+    if working:
+        yield CheckResult("plug-ins", OK, f"{', '.join(packages)}: {', '.join(working)}")
 
 
 def _options() -> Iterator[CheckResult]:

@@ -35,9 +35,9 @@ def obey_interrupts() -> None:
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        last = threading.Timer(LAST_WAIT_S, os._exit, [EXIT_INTERRUPTED_TWICE])
-        last.daemon = True
-        last.start()
+        timer = threading.Timer(LAST_WAIT_S, os._exit, [EXIT_INTERRUPTED_TWICE])
+        timer.daemon = True
+        timer.start()
         say("interrupted")
         raise KeyboardInterrupt
 
@@ -109,7 +109,7 @@ def _is_help(error: Any) -> bool:
 
 
 def _usage_error(error: Any) -> int:
-    text = (_of_an_option(error) or _other_word(error) or error.format_message()).rstrip(".")
+    text = (_option_error(error) or _suggest_option(error) or error.format_message()).rstrip(".")
     end = "" if text.endswith("?") else "."
     say(f"{text}{end} See `{_command(error)} --help`.")
     return ConfigError.exit_code
@@ -125,7 +125,7 @@ INSTEAD = {
 """Command and an option that it has not -> what does what is meant."""
 
 
-def _other_word(error: Any) -> str | None:
+def _suggest_option(error: Any) -> str | None:
     """Return a message that names the intended option, or None if that is not known."""
     option = getattr(error, "option_name", None)
     instead = INSTEAD.get((_command(error).partition(" ")[2], str(option)))
@@ -142,7 +142,7 @@ def _command(error: Any) -> str:
     return " ".join(["harness", *names])
 
 
-def _of_an_option(error: Any) -> str | None:
+def _option_error(error: Any) -> str | None:
     """Return option, rule and given value for a value that typer refused, or None for another
     error.
     """

@@ -29,20 +29,20 @@ def export(opts: ExportOptions) -> None:
     `folder.write` raise.
     """
     one_run.refuse_another(opts.run, "export", f" {opts.target}", takes_step=True)
-    found = source.find(opts.run, opts.step)
-    folder.check(found, opts.merge, opts.target)
-    for problem in found.passed_over:
+    policy_source = source.find(opts.run, opts.step)
+    folder.check(policy_source, opts.merge, opts.target)
+    for problem in policy_source.passed_over:
         safe_text.say(f"{problem}; an older checkpoint is exported")
-    written = folder.write(found, opts.merge, opts.target)
-    size = terminal.format_size(sum(path.stat().st_size for path in written.iterdir()))
-    print(_line(f"{opts.target}: step {found.checkpoint.step} of {opts.run}, {size}"))
-    print(_line(_next(found, opts)))
+    exported = folder.write(policy_source, opts.merge, opts.target)
+    size = terminal.format_size(sum(path.stat().st_size for path in exported.iterdir()))
+    print(_line(f"{opts.target}: step {policy_source.checkpoint.step} of {opts.run}, {size}"))
+    print(_line(_loading_advice(policy_source, opts)))
 
 
-def _next(found: Source, opts: ExportOptions) -> str:
-    if not found.is_adapted or opts.merge:
+def _loading_advice(policy_source: Source, opts: ExportOptions) -> str:
+    if not policy_source.is_adapted or opts.merge:
         return "full weights: load them with AutoModelForCausalLM.from_pretrained; see README.md"
-    base = base_model.of(found.config.policy)
+    base = base_model.of(policy_source.config.policy)
     needs = f"adapters, which need {base.described}"
     return f"{needs}; --merge writes full weights" if base.name_to_load is None else needs
 

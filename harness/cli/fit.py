@@ -66,7 +66,7 @@ def fit(opts: FitOptions, *, as_json: bool, explain: bool, pool: Executor | None
     _refuse_no_share("--forecast-from", opts.forecast_from)
     margins = parse_margins(opts.margins)
     check_primary(opts.primary)
-    declared = options.reward_range(opts.reward_range)
+    reward_range = options.reward_range(opts.reward_range)
     kinds = formats.formats(opts.style, opts.formats)
     default = default_out(opts.paths)
     _refuse_run(opts.out or default)
@@ -81,32 +81,35 @@ def fit(opts: FitOptions, *, as_json: bool, explain: bool, pool: Executor | None
         pool=pool,
         margins=margins,
         with_unfinished=opts.with_unfinished,
-        reward_range=declared,
+        reward_range=reward_range,
         primary=opts.primary,
     )
     code = _exit_code(analysed)
-    shown = _PrintOptions(as_json, opts.tables, explain, out)
+    print_options = _PrintOptions(as_json, opts.tables, explain, out)
     if code == DataError.exit_code:
-        _print(analysed, shown, None)
+        _print(analysed, print_options, None)
         safe_text.say("no run could be read, so nothing was written")
         return code
-    many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else nobody but us has begun anything
-    drawn = write.begin_figures(analysed, opts.figures, pool if many else None, kinds)
-    missing = _write(analysed, out, drawn, kinds)
-    _print(analysed, shown, _first_picture(out, kinds) if opts.figures != "none" else None)
-    more = "" if as_json or opts.tables else "; a, b and the ceiling of each run: --tables"
-    safe_text.say(f"results in {out}{more}")
+    # in a smaller analysis, no other process has begun anything
+    is_large = len(analysed.runs) >= process_pool.FEWEST_RUNS
+    figures = write.begin_figures(analysed, opts.figures, pool if is_large else None, kinds)
+    missing = _write(analysed, out, figures, kinds)
+    _print(analysed, print_options, _first_picture(out, kinds) if opts.figures != "none" else None)
+    hint = "" if as_json or opts.tables else "; a, b and the ceiling of each run: --tables"
+    safe_text.say(f"results in {out}{hint}")
     if missing is not None:
         raise missing
     return code
 
 
-def _write(analysed: Analysis, out: Path, drawn: write.Drawn, kinds: Formats) -> PlugInError | None:
+def _write(
+    analysed: Analysis, out: Path, figures: write.Drawn, kinds: Formats
+) -> PlugInError | None:
     """Write the results. Return the error of a plug-in, which is raised after the results are
     printed.
     """
     try:
-        write.write_analysis(analysed, out, drawn, kinds)
+        write.write_analysis(analysed, out, figures, kinds)
     except PlugInError as error:
         return error
     return None
@@ -131,25 +134,25 @@ class _PrintOptions:
     out: Path
 
 
-def _print(analysed: Analysis, shown: _PrintOptions, picture: Path | None) -> None:
+def _print(analysed: Analysis, opts: _PrintOptions, picture: Path | None) -> None:
     for line in dropped_rows.lines(analysed):
         safe_text.say(line)
     with exit_codes.tolerate_closed_stdout():
-        if shown.as_json:
+        if opts.as_json:
             print(write.law_json(analysed), end="")
             return
         console = Console()
-        if shown.tables or shown.explain:
-            summary.print_analysis(analysed, console, shown.explain, run_words.of_run)
-        answer.print_answer(analysed, shown.out, picture, console, run_words.of_run)
+        if opts.tables or opts.explain:
+            summary.print_analysis(analysed, console, opts.explain, run_words.of_run)
+        answer.print_answer(analysed, opts.out, picture, console, run_words.of_run)
 
 
 def default_out(paths: tuple[Path, ...]) -> Path:
     """Return law/ inside the first path if that is an accessible folder, else law/ in the current
     folder.
     """
-    within = is_folder(paths[0]) and os.access(paths[0], os.X_OK)
-    return paths[0] / "law" if within else Path("law")
+    is_inside = is_folder(paths[0]) and os.access(paths[0], os.X_OK)
+    return paths[0] / "law" if is_inside else Path("law")
 
 
 def _refuse_no_name(option: str, column: str | None) -> None:

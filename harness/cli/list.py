@@ -34,14 +34,15 @@ def list_(path: Path, *, as_json: bool) -> None:
     if path not in {entry.path.parent for entry in entries if entry.kind == overview.RUN}:
         entries.sort(key=lambda entry: entry.began_unix_s or 0.0)
     if as_json:
-        exit_codes.print_json({"schema": SCHEMA, "entries": [to_json(one) for one in entries]})
+        exit_codes.print_json({"schema": SCHEMA, "entries": [to_json(entry) for entry in entries]})
         return
     if not entries:
         safe_text.say(f"no run and no sweep at or below {path}; `harness sweep` starts a sweep")
     for trash in _interrupted_removals(path, entries):
-        gone = safe_text.escape(str(trash.parent / removal.original_name(trash)))
+        removed = safe_text.escape(str(trash.parent / removal.original_name(trash)))
         safe_text.say(
-            f"the removal of {gone} is incomplete; `harness rm {shlex.quote(gone)}` finishes it"
+            f"the removal of {removed} is incomplete; "
+            f"`harness rm {shlex.quote(removed)}` finishes it"
         )
     with exit_codes.tolerate_closed_stdout():
         for line in lines(entries, terminal.width(sys.stdout), terminal.is_coloured(sys.stdout)):
@@ -64,15 +65,15 @@ def lines(entries: Sequence[OverviewEntry], columns: int | None, coloured: bool)
     if not entries:
         return []
     table = _fit_layout(entries, columns)
-    shown = [table.heading, terminal.row(HEADS, table.widths, {})]
+    output = [table.heading, terminal.row(HEADS, table.widths, {})]
     for entry, row in zip(entries, table.rows, strict=True):
-        shown.append(terminal.row(row, table.widths, {STATUS: entry.status} if coloured else {}))
+        output.append(terminal.row(row, table.widths, {STATUS: entry.status} if coloured else {}))
         if row[NOTE] and NOTE not in table.widths and columns is not None:
-            shown.append(f"  {terminal.truncate(row[NOTE], columns - 2)}")
+            output.append(f"  {terminal.truncate(row[NOTE], columns - 2)}")
         if entry.reason and entry.status in UNSOUND:
             reason = run_state.reason_alone(entry.path, entry.status, entry.reason)
-            shown.append(terminal.wrap(safe_text.escape(f"  {reason}"), columns, "  "))
-    return [line for line in shown if line]
+            output.append(terminal.wrap(safe_text.escape(f"  {reason}"), columns, "  "))
+    return [line for line in output if line]
 
 
 @dataclass(frozen=True)
@@ -95,15 +96,19 @@ def _fit_layout(entries: Sequence[OverviewEntry], columns: int | None) -> _Table
     heading = terminal.wrap(f"in {safe_text.escape(str(parent))}:", columns)
     paths = [str(entry.path) for entry in entries]
     names = [str(entry.path.relative_to(parent)) for entry in entries]
-    every = [_cells(e, path, is_short=False) for e, path in zip(entries, paths, strict=True)]
-    table = _Table(every, _widths(every, columns, (), LEAST_PATH))
-    if columns is None or len(table.widths) == len(_rows_with_note(every)):
+    full_rows = [_cells(e, path, is_short=False) for e, path in zip(entries, paths, strict=True)]
+    table = _Table(full_rows, _widths(full_rows, columns, (), LEAST_PATH))
+    if columns is None or len(table.widths) == len(_rows_with_note(full_rows)):
         return table
     layouts = ((paths, LEAST_PATH), (names, LEAST_PATH), (names, LEAST_NAME))
-    for shown, least in layouts[len(str(parent)) > SHORT :]:
-        rows = [_cells(e, path, is_short=True) for e, path in zip(entries, shown, strict=True)]
-        is_said = shown is paths or parent == Path()
-        table = _Table(rows, _widths(rows, columns, (NOTE,), least), "" if is_said else heading)
+    for shown_paths, least in layouts[len(str(parent)) > SHORT :]:
+        rows = [
+            _cells(e, path, is_short=True) for e, path in zip(entries, shown_paths, strict=True)
+        ]
+        needs_no_heading = shown_paths is paths or parent == Path()
+        table = _Table(
+            rows, _widths(rows, columns, (NOTE,), least), "" if needs_no_heading else heading
+        )
         if WHEN in table.widths:
             break
     return table
@@ -114,18 +119,18 @@ def _rows_with_note(rows: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _widths(
-    rows: Sequence[Sequence[str]], columns: int | None, without: Sequence[int], least_path: int
+    rows: Sequence[Sequence[str]], columns: int | None, excluded: Sequence[int], least_path: int
 ) -> dict[int, int]:
     """Column -> its width."""
-    told = [n for n in _rows_with_note(rows) if n not in without]
+    visible = [n for n in _rows_with_note(rows) if n not in excluded]
     least = {**LEAST, PATH: least_path}
     widths = terminal.fit(
-        [[row[n] for n in told] for row in (HEADS, *rows)],
+        [[row[n] for n in visible] for row in (HEADS, *rows)],
         columns,
-        {told.index(n): wide for n, wide in least.items() if n in told},
-        [told.index(n) for n in DROPPED_FIRST if n in told],
+        {visible.index(n): width for n, width in least.items() if n in visible},
+        [visible.index(n) for n in DROPPED_FIRST if n in visible],
     )
-    return {told[n]: wide for n, wide in widths.items()}
+    return {visible[n]: width for n, width in widths.items()}
 
 
 def _cells(entry: OverviewEntry, path: str, *, is_short: bool) -> tuple[str, ...]:
@@ -134,7 +139,7 @@ def _cells(entry: OverviewEntry, path: str, *, is_short: bool) -> tuple[str, ...
     note = ": ".join(text for text in (_name(entry), entry.note) if text)
     cells = (
         path, status_of(entry), steps, _span(entry.entropy), _span(entry.reward),
-        _when(entry, is_short), f"{kind}{entry.what}", note,
+        _start_time(entry, is_short), f"{kind}{entry.what}", note,
     )  # fmt: skip
     return tuple(map(safe_text.escape, cells))
 
@@ -146,8 +151,8 @@ def status_of(entry: OverviewEntry) -> str:
     counts = entry.runs
     if len(counts) < 2:
         return next((f"{count} {status}" for status, count in counts.items()), entry.status)
-    told = [f"{counts[word]} {word}" for word in counts if word not in ("done", "planned")]
-    return ", ".join([f"{counts.get('done', 0)}/{sum(counts.values())} done", *told])
+    others = [f"{counts[word]} {word}" for word in counts if word not in ("done", "planned")]
+    return ", ".join([f"{counts.get('done', 0)}/{sum(counts.values())} done", *others])
 
 
 def _name(entry: OverviewEntry) -> str:
@@ -155,7 +160,7 @@ def _name(entry: OverviewEntry) -> str:
     return entry.name if entry.name and entry.name != entry.path.name else ""
 
 
-def _when(entry: OverviewEntry, is_short: bool) -> str:
+def _start_time(entry: OverviewEntry, is_short: bool) -> str:
     """Return `2026-11-24 15:23`. The short form omits the year if it is the current one, else the
     time.
     """
@@ -188,13 +193,13 @@ def to_json(entry: OverviewEntry) -> dict[str, Any]:
         "what": entry.what,
         "step": entry.step if entry.kind == overview.RUN else None,
         "steps": entry.steps,
-        "entropy": _ends(entry.entropy),
-        "reward": _ends(entry.reward),
+        "entropy": _range_to_json(entry.entropy),
+        "reward": _range_to_json(entry.reward),
         "runs": dict(entry.runs),
         "name": entry.name,
         "note": entry.note,
     }
 
 
-def _ends(values: Range | None) -> dict[str, float] | None:
+def _range_to_json(values: Range | None) -> dict[str, float] | None:
     return None if values is None else {"low": values[0], "high": values[1]}

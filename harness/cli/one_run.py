@@ -14,12 +14,12 @@ MOST_NAMED = 3
 
 
 def refuse_another(
-    folder: Path, command: str, after: str = "", *, takes_step: bool = False
+    folder: Path, command: str, suffix: str = "", *, takes_step: bool = False
 ) -> None:
     """Raise DataError if the folder is not a run. The message names runs inside it, or the run that
     it is a checkpoint of.
 
-    `command`, `after`: what to type before and after the name of such a run; `takes_step`: whether
+    `command`, `suffix`: what to type before and after the name of such a run; `takes_step`: whether
     the command has the option --step.
     """
     try:
@@ -36,17 +36,17 @@ def refuse_another(
         more = f" --step {checkpoints.step_of(folder)}" if takes_step else ""
         raise DataError(
             f"{folder}: must be the folder of a run, got one of its checkpoints; "
-            f"`harness {command} {folder.parent.parent}{after}{more}`"
+            f"`harness {command} {folder.parent.parent}{suffix}{more}`"
         )
     if not runs:
-        given = "has no run.json" if is_folder else missing_path.why(folder) or "is no folder"
-        raise DataError(f"{folder}: must be the folder of a run: {given}")
+        problem = "has no run.json" if is_folder else missing_path.why(folder) or "is no folder"
+        raise DataError(f"{folder}: must be the folder of a run: {problem}")
     more = f" and {len(runs) - MOST_NAMED} more" if len(runs) > MOST_NAMED else ""
     names = ", ".join(str(run.relative_to(folder)) for run in runs[:MOST_NAMED])
     kind = "a sweep" if (folder / sweep_file.FILE).is_file() else "a folder"
     raise DataError(
         f"{folder}: must be the folder of one run, got {kind} of {len(runs)}: {names}{more}; "
-        f"for the first, `harness {command} {runs[0]}{after}`"
+        f"for the first, `harness {command} {runs[0]}{suffix}`"
     )
 
 

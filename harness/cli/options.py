@@ -114,17 +114,17 @@ def reward_range(text: str | None) -> tuple[float, float] | None:
     return low, high
 
 
-def results_folder(named: Path | None, default: Path) -> Path:
+def results_folder(chosen: Path | None, default: Path) -> Path:
     """Return the results folder of --out, which may be a link, else `default`, which may not.
 
     It is created after the work: an empty one could pass for results. Raises ConfigError or
     StorageError if it cannot be created or written to.
     """
-    if named is None and default.is_symlink():
+    if chosen is None and default.is_symlink():
         rule = "must not be a link unless it is named with --out"
-        to = default.readlink()
-        raise ConfigError(f"{default}: {rule}, got one to {to}; name a folder with --out")
-    out = named or default
+        target = default.readlink()
+        raise ConfigError(f"{default}: {rule}, got one to {target}; name a folder with --out")
+    out = chosen or default
     _refuse_unwritable(out)
     return out.resolve() if out.is_symlink() else out
 

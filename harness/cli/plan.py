@@ -55,29 +55,29 @@ def plan(opts: PlanOptions) -> None:
     effect = task.parse_effect(opts.effect)
     task.check_primary(opts.primary, effect)
     question = answers.PlanRequest(opts.overrides, effect, opts.pilot, opts.power, opts.primary)
-    found = answers.make_plan(question)
+    result = answers.make_plan(question)
     if out is not None:
-        _write(found, out, pictures)
+        _write(result, out, pictures)
     with exit_codes.tolerate_closed_stdout():
         if opts.as_json:
-            print(json.dumps(found.to_json(), indent=1, allow_nan=False))
+            print(json.dumps(result.to_json(), indent=1, allow_nan=False))
         else:
-            show.show(found, Console(), out)
+            show.show(result, Console(), out)
     if out is not None:
         safe_text.say(f"results in {out}")
 
 
-def _write(found: PlanResult, out: Path, pictures: Sequence[str]) -> None:
-    if found.planned is None:
-        write.write_plan(found.to_json(), None, out, {}, pictures)
+def _write(result: PlanResult, out: Path, pictures: Sequence[str]) -> None:
+    if result.planned is None:
+        write.write_plan(result.to_json(), None, out, {}, pictures)
         return
-    title = f"{found.effect.quantity}: {' against '.join(found.levels)}"
-    curves = power.curves(found.curve)
-    seeds = found.planned.design.seeds
+    title = f"{result.effect.quantity}: {' against '.join(result.levels)}"
+    curves = power.curves(result.curve)
+    seeds = result.planned.design.seeds
     write.write_plan(
-        found.to_json(),
-        power.PowerPlot(title, found.effect.unit, tuple(curves), seeds, found.wanted),
+        result.to_json(),
+        power.PowerPlot(title, result.effect.unit, tuple(curves), seeds, result.wanted),
         out,
-        {} if found.study is None else {study_file.FILE: found.study},
+        {} if result.study is None else {study_file.FILE: result.study},
         pictures,
     )

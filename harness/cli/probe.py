@@ -67,12 +67,12 @@ def probe(opts: ProbeOptions) -> int:
 
 
 def _request(opts: ProbeOptions) -> ask.ProbeRequest:
-    named = registry.get(opts.name)
-    _refuse_options_of_others(named, opts)
+    chosen = registry.get(opts.name)
+    _refuse_options_of_others(chosen, opts)
     users = expected.USERS if opts.users is None else opts.users
     choice = ItemChoice(opts.items, opts.first)
     return ask.ProbeRequest(
-        named, opts.run, opts.step, opts.along, opts.against, users, opts.repeats, choice,
+        chosen, opts.run, opts.step, opts.along, opts.against, users, opts.repeats, choice,
         opts.out,
     )  # fmt: skip
 
@@ -97,14 +97,14 @@ def _refuse_against(opts: ProbeOptions) -> None:
         raise DataError(f"--against {error}") from error
 
 
-def _refuse_options_of_others(named: Probe, opts: ProbeOptions) -> None:
+def _refuse_options_of_others(chosen: Probe, opts: ProbeOptions) -> None:
     """Raise ConfigError for an option that has no effect on this probe."""
-    of_users = {"--users": opts.users, "--repeats": opts.repeats}
-    of_items = {"--items": opts.items, "--first": opts.first}
-    meets = "items" if named.battery is not None else "users"
-    for option, value in (of_users if named.battery is not None else of_items).items():
+    user_options = {"--users": opts.users, "--repeats": opts.repeats}
+    item_options = {"--items": opts.items, "--first": opts.first}
+    subject = "items" if chosen.battery is not None else "users"
+    for option, value in (user_options if chosen.battery is not None else item_options).items():
         if value is not None:
-            rule = f"must be given with another probe, since {named.name} uses {meets}"
+            rule = f"must be given with another probe, since {chosen.name} uses {subject}"
             raise ConfigError(f"{option} {rule}, got {value}")
 
 
@@ -114,12 +114,12 @@ def _progress() -> ask.Say:
     """
     last = time.monotonic()
 
-    def say(what: str, held: int, of: int) -> None:
+    def say(name: str, done: int, total: int) -> None:
         nonlocal last
-        if held == 0 and not sys.stderr.isatty():
+        if done == 0 and not sys.stderr.isatty():
             return
         if time.monotonic() - last >= EVERY_S:
             last = time.monotonic()
-            safe_text.say(f"{what}: {held} of {of}")
+            safe_text.say(f"{name}: {done} of {total}")
 
     return say

@@ -33,30 +33,30 @@ def probe(overrides: Sequence[str]) -> int:
     does not answer.
     """
     config = _config(overrides)
-    sends = preflight.check_users(config, typed_grants.grants(overrides))
-    preflight.tell(sends)
-    with permission.temporarily_granted(sends):
+    grants = preflight.check_users(config, typed_grants.grants(overrides))
+    preflight.tell(grants)
+    with permission.temporarily_granted(grants):
         return _probe(config)
 
 
 def _probe(config: RunConfig) -> int:
-    line = client_for(config.simulator)
+    client = client_for(config.simulator)
     safe_text.say(
         f"connecting to {config.simulator.base_url}, up to {config.simulator.retries + 1} attempts"
     )
     try:
-        check_endpoint(line)
+        check_endpoint(client)
         print(escape(f"{config.simulator.base_url}: answers as {config.simulator.model}"))
-        print(BOUND if enforces_schema(line) else UNBOUND)
-        line.take_usage()
-        lost = False
-        for text, turn in _conversation(ServedSimulator(config.difficulty, line), config.seed):
+        print(BOUND if enforces_schema(client) else UNBOUND)
+        client.take_usage()
+        is_lost = False
+        for text, turn in _conversation(ServedSimulator(config.difficulty, client), config.seed):
             print(escape(text), flush=True)
-            lost = turn.ended == "failed"
-        print(", ".join(f"{name} {value}" for name, value in line.take_usage().to_json().items()))
-        return EndpointError.exit_code if lost else 0
+            is_lost = turn.ended == "failed"
+        print(", ".join(f"{name} {value}" for name, value in client.take_usage().to_json().items()))
+        return EndpointError.exit_code if is_lost else 0
     finally:
-        line.close()
+        client.close()
 
 
 def _config(overrides: Sequence[str]) -> RunConfig:
@@ -75,14 +75,14 @@ def _conversation(users: ServedSimulator, seed: int) -> Iterator[tuple[str, User
     """Yield each turn and its line. The supporter is the attentive reference."""
     began = time.monotonic()
     (turn,) = users.open([ConversationKey(seed, 1, 0, 0)])
-    heard, replies = [turn.text], list[str]()
+    user_texts, replies = [turn.text], list[str]()
     yield _line(turn, time.monotonic() - began), turn
     while turn.ended is None:
-        replies.append(attentive(heard, replies, uniforms("probe", seed, len(replies))))
+        replies.append(attentive(user_texts, replies, uniforms("probe", seed, len(replies))))
         yield f"supporter                   {replies[-1]}", turn
         began = time.monotonic()
         (turn,) = users.answer([turn], [SupporterReply(replies[-1])])
-        heard.append(turn.text)
+        user_texts.append(turn.text)
         yield _line(turn, time.monotonic() - began), turn
 
 

@@ -72,9 +72,11 @@ def from_rlver(files: Sequence[Path], held_out: Sequence[Path], out: Path) -> No
     side = TRAIN if held_out else None
     users_read = [p for file in files for p in rlver.read(file, side)]
     users_read += [p for file in held_out for p in rlver.read(file, HELD_OUT)]
-    again = next((name for name, n in Counter(p.id for p in users_read).items() if n > 1), None)
-    if again is not None:
-        raise ConfigError(f"{out}: each id must be unique, got {again!r} more than once")
+    repeated_id = next(
+        (name for name, n in Counter(p.id for p in users_read).items() if n > 1), None
+    )
+    if repeated_id is not None:
+        raise ConfigError(f"{out}: each id must be unique, got {repeated_id!r} more than once")
     lines = (users.row(profile) + "\n" for profile in users_read)
     atomic.write_text(out.parent.resolve() / out.name, "".join(lines))
     _print(summary(users_read, str(out)))
@@ -91,8 +93,8 @@ def summary(users_read: Sequence[Profile], where: str) -> Iterator[str]:
         yield f"  {side:9} {_format_counts([p for p in users_read if p.split == side])}"
     for name, allowed in (("intention", INTENTIONS), ("temperament", TEMPERAMENTS)):
         counts = Counter(getattr(profile, name) for profile in users_read)
-        shown = [f"{value or 'set by the level'} {counts[value]}" for value in (*allowed, None)]
-        yield f"  {name}s: {', '.join(s for s in shown if not s.endswith(' 0'))}"
+        parts = [f"{value or 'set by the level'} {counts[value]}" for value in (*allowed, None)]
+        yield f"  {name}s: {', '.join(s for s in parts if not s.endswith(' 0'))}"
     yield f"  {users.overlap_line(users_read)}"
     if users.overlap(users_read):
         yield f"  not accepted by a run: {users.ADVICE}"

@@ -47,9 +47,9 @@ def report(opts: ReportOptions, *, as_json: bool, pool: Executor | None = None) 
 
     The processes of `pool` help. Raises ConfigError for a file that may not be written.
     """
-    declared = options.reward_range(opts.reward_range)
+    reward_range = options.reward_range(opts.reward_range)
     out = _file(opts)
-    choice = ColumnOptions(opts.reward, opts.entropy, None, opts.step, declared)
+    choice = ColumnOptions(opts.reward, opts.entropy, None, opts.step, reward_range)
     analysed, members = analysis.analyse_with_members(opts.paths, choice, pool)
     readable = [run.status == "ok" for run in analysed.runs]
     for line in dropped_rows.lines(analysed):
@@ -59,11 +59,11 @@ def report(opts: ReportOptions, *, as_json: bool, pool: Executor | None = None) 
             safe_text.say(line)
         safe_text.say("no run could be read, so nothing was written")
         return DataError.exit_code
-    many = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else the pool's start costs more
-    helpers = pool if many else None
+    is_large = len(analysed.runs) >= process_pool.FEWEST_RUNS  # else the pool's start costs more
+    helpers = pool if is_large else None
     studies, damaged = _studies(opts.paths, helpers)
     title = _title(opts.paths)
-    made = page.report(
+    html_report = page.report(
         title,
         opts.paths,
         analysed,
@@ -75,8 +75,8 @@ def report(opts: ReportOptions, *, as_json: bool, pool: Executor | None = None) 
     )
     with atomic.storage_errors(out):
         out.parent.mkdir(parents=True, exist_ok=True)
-    atomic.write_bytes(out, made.content)
-    _print(out, analysed, made, as_json)
+    atomic.write_bytes(out, html_report.content)
+    _print(out, analysed, html_report, as_json)
     return 0 if all(readable) else EXIT_PARTIAL
 
 
@@ -117,11 +117,13 @@ def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[Reporte
     studies, damaged = [], []
     for root in _study_folders(paths):
         try:
-            one = last_look.read(root, pool)
+            study_look = last_look.read(root, pool)
         except DataError as error:
             damaged.append(f"a study cannot be read: {error}")
             continue
-        studies.append(ReportedStudy(one.study, one.stated, one.outcome, one.notes))
+        studies.append(
+            ReportedStudy(study_look.study, study_look.stated, study_look.outcome, study_look.notes)
+        )
     return studies, damaged
 
 
@@ -146,22 +148,22 @@ def _title(paths: Sequence[Path]) -> str:
     return ", ".join(names[:3]) + more
 
 
-def _print(out: Path, analysed: Analysis, made: Report, as_json: bool) -> None:
-    size = len(made.content)
+def _print(out: Path, analysed: Analysis, html_report: Report, as_json: bool) -> None:
+    size = len(html_report.content)
     with exit_codes.tolerate_closed_stdout():
         if as_json:
-            about = {
+            description = {
                 "schema": SCHEMA,
                 "file": str(out),
                 "bytes": size,
                 "runs": len(analysed.runs),
-                "conversations": made.conversations,
-                "figures": list(made.charts),
-                "notes": list(made.notes),
+                "conversations": html_report.conversations,
+                "figures": list(html_report.charts),
+                "notes": list(html_report.notes),
             }
-            exit_codes.print_json(about)
+            exit_codes.print_json(description)
             return
         print(safe_text.escape(str(out)))
     runs = f"{len(analysed.runs)} run{'s' * (len(analysed.runs) != 1)}"
-    told = f"{runs}, {made.conversations} conversations, {size / 1e6:.1f} MB"
-    safe_text.say(f"{told}; open it in a browser")
+    contents = f"{runs}, {html_report.conversations} conversations, {size / 1e6:.1f} MB"
+    safe_text.say(f"{contents}; open it in a browser")

@@ -18,14 +18,16 @@ def of_run(run: str) -> Sequence[str] | None:
     words = typed_words.sweep_overrides(run)
     if words is not None:
         return words
-    who = identity.read(Path(run))
-    if who.full_config is None or not Path(run).is_dir():
+    folder_identity = identity.read(Path(run))
+    if folder_identity.full_config is None or not Path(run).is_dir():
         return None
     from harness.law.compare import groups
     from harness.planning import settings
 
     try:
-        own = settings.words_of(groups.flatten_config(dict(who.full_config)), frozenset())
+        overrides = settings.words_of(
+            groups.flatten_config(dict(folder_identity.full_config)), frozenset()
+        )
     except HarnessError:  # an option of another folder or version
         return None
-    return [*own, *([] if who.seed is None else [f"seed={who.seed}"])]
+    return [*overrides, *([] if folder_identity.seed is None else [f"seed={folder_identity.seed}"])]

@@ -31,9 +31,9 @@ MOST_NAMED = 3
 def status(folder: Path, *, as_json: bool) -> None:
     """Print the status of the run or the sweep in `folder`. Raises DataError if it is neither."""
     _refuse_outer_folder(folder, "status")
-    stands = resuming.status(folder)
+    value = resuming.status(folder)
     if as_json:
-        exit_codes.print_json(stands)
+        exit_codes.print_json(value)
     for line in [] if as_json else status_lines(folder):
         _print(line)
 
@@ -54,14 +54,14 @@ def _refuse_outer_folder(folder: Path, command: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # such a folder is the command's to refuse
         if _is_run_or_sweep(folder):
             return
-        inside = sorted(path for path in folder.iterdir() if _is_run_or_sweep(path))
-        if not inside:
+        folders = sorted(path for path in folder.iterdir() if _is_run_or_sweep(path))
+        if not folders:
             return
-        more = f", and {len(inside) - MOST_NAMED} more" if len(inside) > MOST_NAMED else ""
-        names = ", ".join(path.name for path in inside[-MOST_NAMED:])
+        more = f", and {len(folders) - MOST_NAMED} more" if len(folders) > MOST_NAMED else ""
+        names = ", ".join(path.name for path in folders[-MOST_NAMED:])
         raise DataError(
             f"{folder}: has no run.json and no {sweep_file.FILE}, but contains {names}{more}; "
-            f"for the last one, `harness {command} {inside[-1]}`"
+            f"for the last one, `harness {command} {folders[-1]}`"
         )
 
 
@@ -115,13 +115,13 @@ def status_lines(path: Path) -> Iterator[str]:
         label = ": ".join(part for part in (sweep.name, sweep.note) if part)
         yield from [label] if label else []
         for row in sweep.runs:
-            yield _standing(Path(str(row.dir)), path, row)
+            yield _run_line(Path(str(row.dir)), path, row)
     else:
         resuming.status(path)
-        yield _standing(path.resolve(), path)
+        yield _run_line(path.resolve(), path)
 
 
-def _standing(run: Path, named: Path, row: LedgerRow | None = None) -> str:
+def _run_line(run: Path, named_folder: Path, row: LedgerRow | None = None) -> str:
     """Return the line of a run. `row`: its row in the ledger, for a run without a folder."""
     from harness.execution import progress, progress_view
 
@@ -130,7 +130,7 @@ def _standing(run: Path, named: Path, row: LedgerRow | None = None) -> str:
         reason = run_state.reason_alone(run, row.status, row.reason)
         view = replace(view, status=row.status, reason=reason)
     if view.status == run_state.CRASHED:
-        advice = f"continue with `harness resume {shlex.quote(str(named))}`"
+        advice = f"continue with `harness resume {shlex.quote(str(named_folder))}`"
         view = replace(view, reason=f"{view.reason}; {advice}")
     return progress_view.line(view)
 
@@ -144,12 +144,12 @@ def _steps(run: Path) -> int:
 def _print(line: str) -> None:
     """Print a line of `status_lines`; colour its first status word if the terminal has colours."""
     columns, coloured = terminal.width(sys.stdout), terminal.is_coloured(sys.stdout)
-    shown = terminal.wrap(escape(line), columns, "  ")
-    name, between, rest = shown.partition(": ")
+    wrapped = terminal.wrap(escape(line), columns, "  ")
+    name, separator, rest = wrapped.partition(": ")
     word = rest.partition(",")[0]
-    if between and word in terminal.STYLES:
-        shown = f"{name}: {terminal.colourize(word, word, coloured)}{rest[len(word) :]}"
-    print(shown)
+    if separator and word in terminal.STYLES:
+        wrapped = f"{name}: {terminal.colourize(word, word, coloured)}{rest[len(word) :]}"
+    print(wrapped)
 
 
 def watch(folder: Path) -> None:
@@ -163,19 +163,19 @@ def watch(folder: Path) -> None:
     is_sweep = resuming.is_sweep(folder)
     rows = ledger.read(folder).runs if is_sweep else ()
     dirs = [Path(str(row.dir)) for row in rows] or [folder.resolve()]
-    over = threading.Event()
-    looking = threading.Thread(target=_until_over, args=(folder, dirs, over), daemon=True)
-    looking.start()
+    is_over = threading.Event()
+    watcher = threading.Thread(target=_wait_until_over, args=(folder, dirs, is_over), daemon=True)
+    watcher.start()
     with contextlib.suppress(KeyboardInterrupt):
         steps = [_steps(path) for path in dirs]
-        progress.watch(dirs, [path.name for path in dirs], steps, Console(), over)
+        progress.watch(dirs, [path.name for path in dirs], steps, Console(), is_over)
     for line in status_lines(folder) if not sys.stdout.isatty() else ():
         _print(line)
 
 
-def _until_over(folder: Path, dirs: Sequence[Path], over: threading.Event) -> None:
-    """Set `over` once no process holds the folder or one of the runs."""
-    places = [RunFolder(path) for path in dict.fromkeys((folder, *dirs))]
-    while any(holder.holder(place) is not None for place in places):
+def _wait_until_over(folder: Path, dirs: Sequence[Path], is_over: threading.Event) -> None:
+    """Set `is_over` once no process holds the folder or one of the runs."""
+    run_folders = [RunFolder(path) for path in dict.fromkeys((folder, *dirs))]
+    while any(holder.holder(run) is not None for run in run_folders):
         time.sleep(LOOK_EVERY_S)
-    over.set()
+    is_over.set()

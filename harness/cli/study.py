@@ -61,69 +61,71 @@ def study(opts: StudyOptions) -> int:
     planned = arms.plan(opts.name, file.read(opts.name), opts.overrides)
     root = opts.dir.resolve() if opts.dir else folder.default(planned)
     plain_file.refuse_link(root)
-    before = folder.existing(planned, root)
-    if before is not None and not folder.has_implied_keys(before):
+    existing = folder.existing(planned, root)
+    if existing is not None and not folder.has_implied_keys(existing):
         planned = arms.plan(opts.name, file.read(opts.name), opts.overrides, implied=())
     plain_file.refuse_link(root / RESULTS)
     links = [*planned.stated.links, *planned.stated.checks]
-    other = _other(opts.beside, root, planned.name, links)
+    other = _read_other(opts.beside, root, planned.name, links)
     configs = [point.config for _, point in planned.distinct().values()]
-    asked = probe_cost.of_study(planned)
-    spent = f"{cost.sentence(configs)}{asked.sentence}"
+    probe_estimate = probe_cost.of_study(planned)
+    cost_text = f"{cost.sentence(configs)}{probe_estimate.sentence}"
     if opts.dry_run:
-        _show(planned, root, spent, asked.by_probe, opts.as_json)
+        _show(planned, root, cost_text, probe_estimate.by_probe, opts.as_json)
         _warn(planned)
         _note_invalid(configs)
         return 0
     launcher.check(planned.launcher, configs)
     if launcher.is_local(planned.launcher):
         gpu_lease.check(configs)
-    sends = preflight.check(configs, typed_grants.grants(opts.overrides))
+    grants = preflight.check(configs, typed_grants.grants(opts.overrides))
     notes = user_validity.check(configs)
     preflight.check_disk_space(configs, root)
-    preflight.tell(sends)
+    preflight.tell(grants)
     user_validity.tell(notes)
-    safe_text.say(spent)
+    safe_text.say(cost_text)
     _warn(planned)
     record = folder.create_or_complete(planned, root)
     for sentence in record.changed:
         safe_text.say(f"changed since the first runs were planned: {sentence}")
     wanted_runs = {run for seeds in record.arms.values() for run in seeds.values()}
-    ledger, code = sweeps.execute(root, only=wanted_runs, granted=sends)
+    ledger, code = sweeps.execute(root, only=wanted_runs, granted=grants)
     ledger = replace(ledger, runs=sweeps.select_rows(ledger, wanted_runs))
     if code != StoppedError.exit_code:
-        code = _ask(planned, root, record, ledger, sends) or code
+        code = _ask(planned, root, record, ledger, grants) or code
     if code == StoppedError.exit_code:
         for line in status.failures(ledger):
             safe_text.say(line)
         safe_text.say(f"study stopped: {_done(ledger)} in {root}; repeat the command to continue")
         return code
-    judged = judge(planned, root, record, ledger)
-    looks.record_look(root, record, judged)
+    outcome = judge(planned, root, record, ledger)
+    looks.record_look(root, record, outcome)
     if other is not None:
-        effects = other_study.compare_studies([*judged.links, *judged.checks], other)
-        judged = replace(judged, comparison=effects)
-    write.write_study(judged, root / RESULTS, pictures)
-    _tell(judged, ledger, opts.as_json)
+        effects = other_study.compare_studies([*outcome.links, *outcome.checks], other)
+        outcome = replace(outcome, comparison=effects)
+    write.write_study(outcome, root / RESULTS, pictures)
+    _tell(outcome, ledger, opts.as_json)
     return code
 
 
 def _print_names(as_json: bool) -> None:
     """Print the name and the question of each study, or why its file cannot be read."""
-    asked = {name: file.question(name) for name in search_path.study_names()}
+    questions = {name: file.question(name) for name in search_path.study_names()}
     if as_json:
-        studies = [{"name": name, "question": question} for name, question in asked.items()]
+        studies = [{"name": name, "question": question} for name, question in questions.items()]
         exit_codes.print_json({"schema": 1, "studies": studies})
         return
-    longest = max(map(len, asked), default=0)
+    longest = max(map(len, questions), default=0)
     with exit_codes.tolerate_closed_stdout():
-        for name, question in asked.items():
+        for name, question in questions.items():
             line = safe_text.escape(f"{name:{longest}}  {question}")
             print(terminal.wrap(line, terminal.width(sys.stdout), " " * (longest + 2)))
         print("`harness study NAME --dry-run` shows the runs of a study and their cost")
 
 
-def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) -> OtherStudy | None:
+def _read_other(
+    beside: Path | None, root: Path, name: str, links: Sequence[Link]
+) -> OtherStudy | None:
     """Read the study of --beside. Raises ConfigError if it is the one to be judged."""
     if beside is None:
         return None
@@ -134,12 +136,12 @@ def _other(beside: Path | None, root: Path, name: str, links: Sequence[Link]) ->
 
 
 def _ask(
-    planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep, sends: frozenset[Grant]
+    planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep, grants: frozenset[Grant]
 ) -> int:
     """Ask the probes whose answers are missing. Return 0, 3 if one failed, 75 if stopped."""
     try:
-        every = answers.required_probes(planned, record, study_arms.finished_folders(ledger))
-        return EXIT_PARTIAL if answers.ask_missing(root, every, sends) else 0
+        required = answers.required_probes(planned, record, study_arms.finished_folders(ledger))
+        return EXIT_PARTIAL if answers.ask_missing(root, required, grants) else 0
     except StoppedError as error:
         safe_text.say(str(error))
         return error.exit_code
@@ -148,7 +150,7 @@ def _ask(
 def judge(planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep) -> StudyOutcome:
     """Judge the links by the finished runs. This look is not recorded."""
     members = analysis.load_members(study_arms.finished_folders(ledger))
-    compared = study_arms.assign_runs(
+    assigned = study_arms.assign_runs(
         record,
         planned.stated,
         members,
@@ -156,7 +158,7 @@ def judge(planned: PlannedStudy, root: Path, record: StudyRecord, ledger: Sweep)
         study_arms.not_started(ledger),
     )
     return study_outcome.judge_study(
-        planned.name, planned.stated, str(root), compared, record.changed, record.looks
+        planned.name, planned.stated, str(root), assigned, record.changed, record.looks
     )
 
 
@@ -172,17 +174,17 @@ def _note_invalid(configs: Sequence[RunConfig]) -> None:
         safe_text.say(f"note: {error}")
 
 
-def _tell(judged: StudyOutcome, ledger: Sweep, as_json: bool) -> None:
+def _tell(outcome: StudyOutcome, ledger: Sweep, as_json: bool) -> None:
     with exit_codes.tolerate_closed_stdout():
         if as_json:
-            print(write.study_json(judged), end="")
+            print(write.study_json(outcome), end="")
         else:
-            study_table.print_study(judged, Console())
+            study_table.print_study(outcome, Console())
     for line in status.failures(ledger):
         safe_text.say(line)
     if any(row.status != "done" for row in ledger.runs):
-        safe_text.say(f"{_done(ledger)} in {judged.dir}; repeat the command to run the others")
-    safe_text.say(f"results in {Path(judged.dir) / RESULTS}")
+        safe_text.say(f"{_done(ledger)} in {outcome.dir}; repeat the command to run the others")
+    safe_text.say(f"results in {Path(outcome.dir) / RESULTS}")
 
 
 def _done(ledger: Sweep) -> str:
@@ -192,17 +194,21 @@ def _done(ledger: Sweep) -> str:
 
 
 def _show(
-    planned: PlannedStudy, root: Path, spent: str, asked: Mapping[str, int], as_json: bool
+    planned: PlannedStudy,
+    root: Path,
+    cost_text: str,
+    probe_counts: Mapping[str, int],
+    as_json: bool,
 ) -> None:
     """Print what would be run and judged. Creates nothing."""
     done = folder.count_done(planned, root)
     if as_json:
-        value = {"study": planned.name, "dir": str(root), "cost": spent, **_counts(planned)}
-        value |= {"done": done, "answers": dict(asked)}
+        value = {"study": planned.name, "dir": str(root), "cost": cost_text, **_counts(planned)}
+        value |= {"done": done, "answers": dict(probe_counts)}
         print(json.dumps({"schema": 1, **value}, indent=1))
         return
-    already = f"; already done: {done}" if done else ""
-    for line in (*_lines(planned), f"{spent}, in {root}{already}"):
+    done_text = f"; already done: {done}" if done else ""
+    for line in (*_lines(planned), f"{cost_text}, in {root}{done_text}"):
         print(safe_text.escape(line))
 
 
@@ -220,7 +226,10 @@ def _lines(planned: PlannedStudy) -> Sequence[str]:
         *(f"  {arm:{width}}  {' '.join(overrides)}" for arm, overrides in stated.arms.items()),
         f"  all  {' '.join(stated.words)}",
         f"  seeds  {' '.join(map(str, stated.seeds))}",
-        *(f"  {name}  the best of {', '.join(of)}" for name, of in stated.best.items()),
+        *(
+            f"  {name}  the best of {', '.join(arms_compared)}"
+            for name, arms_compared in stated.best.items()
+        ),
         *(line for link in stated.links for line in _link(_kind(link.name, stated), link)),
         *(line for check in stated.checks for line in _link("check", check)),
     ]

@@ -58,21 +58,23 @@ def sweep(opts: SweepOptions) -> int:
         return 0
     configs = [point.config for point in plan.points]
     if not opts.overrides:
-        exit_codes.say(_of_defaults(configs))
+        exit_codes.say(_defaults_sentence(configs))
     launcher.check(opts.overrides, configs)
     is_local = launcher.is_local(opts.overrides)
     if is_local:
         gpu_lease.check(configs)
-    sends = preflight.check(configs, granted)
+    grants = preflight.check(configs, granted)
     notes = user_validity.check(configs)
     preflight.check_disk_space(configs, root or sweep_place.runs_folder())
-    preflight.tell(sends)
+    preflight.tell(grants)
     user_validity.tell(notes)
     if is_local:  # a cluster's endpoint may answer its own machines alone
-        preflight.ask_endpoints(configs, sends)
-    made = ledger.create(plan, opts.overrides, root, opts.name, opts.note)
-    exit_codes.say(f"{_count_runs(made.runs)} in {made.dir}{_expected_duration(configs, is_local)}")
-    finished, code = sweeps.execute(Path(str(made.dir)), opts.retry_policy, granted=sends)
+        preflight.ask_endpoints(configs, grants)
+    created = ledger.create(plan, opts.overrides, root, opts.name, opts.note)
+    exit_codes.say(
+        f"{_count_runs(created.runs)} in {created.dir}{_expected_duration(configs, is_local)}"
+    )
+    finished, code = sweeps.execute(Path(str(created.dir)), opts.retry_policy, granted=grants)
     if opts.as_json:
         exit_codes.print_json(finished.to_json())
     for line in status.closing_lines(finished, code):
@@ -84,13 +86,13 @@ def _count_runs(runs: Sequence[object]) -> str:
     return f"{len(runs)} run{'s' * (len(runs) != 1)}"
 
 
-def _of_defaults(configs: Sequence[RunConfig]) -> str:
+def _defaults_sentence(configs: Sequence[RunConfig]) -> str:
     """Return the sentence on a sweep without overrides. It has several runs if conf/ sweeps a
     default.
     """
-    one = configs[0]
-    what = f"difficulty={one.difficulty.name} policy={one.policy.name} seed={one.seed}"
-    runs = f"one run of the defaults, {what}" if len(configs) == 1 else "the runs of conf/"
+    first = configs[0]
+    settings = f"difficulty={first.difficulty.name} policy={first.policy.name} seed={first.seed}"
+    runs = f"one run of the defaults, {settings}" if len(configs) == 1 else "the runs of conf/"
     costs = cost.sentence(list(configs))
     return f"no KEY=VALUE was given, so this is {runs}; {costs}; see `harness sweep --help`"
 
@@ -99,8 +101,8 @@ def _expected_duration(configs: Sequence[RunConfig], is_local: bool) -> str:
     """Return `; some 12 min, 2 at once`, from measured costs; empty if there are none."""
     at_once = gpu_lease.runs_at_once(configs) if is_local else 1
     hours = cost.wall_hours(configs, at_once) if is_local else None
-    together = f", {at_once} at once" if at_once > 1 else ""
-    return "" if hours is None else f"; some {progress_view.duration(hours * HOUR_S)}{together}"
+    parallel = f", {at_once} at once" if at_once > 1 else ""
+    return "" if hours is None else f"; some {progress_view.duration(hours * HOUR_S)}{parallel}"
 
 
 def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
@@ -109,8 +111,8 @@ def _show(plan: Plan, as_json: bool, granted: frozenset[Grant]) -> None:
     configs = [point.config for point in plan.points]
     size = sum(map(preflight.expected_bytes, configs))
     if as_json:
-        spent = {"cpu_hours": cost.cpu_hours(configs), "gpu_hours": None, "disk_bytes": size}
-        exit_codes.print_json({**planned.to_json(), "cost": spent})
+        costs = {"cpu_hours": cost.cpu_hours(configs), "gpu_hours": None, "disk_bytes": size}
+        exit_codes.print_json({**planned.to_json(), "cost": costs})
     for line in [] if as_json else [*status.plan(planned), _cost(configs, size)]:
         print(terminal.wrap(escape(line), terminal.width(sys.stdout), "  "))
     try:

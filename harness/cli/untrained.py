@@ -32,17 +32,17 @@ def one_user(overrides: Sequence[str], command: str) -> RunConfig:
     return plan.points[0].config
 
 
-def refuse_others(typed: Sequence[str], command: str, taken: Sequence[str]) -> None:
+def refuse_others(typed: Sequence[str], command: str, effective: Sequence[str]) -> None:
     """Raise ConfigError for a key of a run that has no effect in `command`.
 
-    `taken`: the keys, and groups of keys, that have one. Keys that a sweep file sets are allowed,
-    since they are meant for runs.
+    `effective`: the keys, and groups of keys, that have one. Keys that a sweep file sets are
+    allowed, since they are meant for runs.
     """
     with planner.composing():
         words = parse(typed)
-    others = {*OF_RUNS, *keys.groups()}.difference(taken)
+    ineffective = {*OF_RUNS, *keys.groups()}.difference(effective)
     for word in words:
-        if re.split(r"[./]", word.key)[0] in others and word.key not in taken:
-            *most, last = taken
+        if re.split(r"[./]", word.key)[0] in ineffective and word.key not in effective:
+            *most, last = effective
             rule = f"{command} trains nothing, so only {', '.join(most)} and {last} have an effect"
             raise ConfigError(f"{word.key}: {rule}, got {without_secret(word.text)}")

@@ -50,7 +50,7 @@ def verify(path: Path, *, as_json: bool) -> int:
     """Print the findings on the runs at or below `path`; return the exit code 0, 3 or 65."""
     verified = examine(path)
     if as_json:
-        exit_codes.print_json({"schema": SCHEMA, "runs": [one.to_json() for one in verified]})
+        exit_codes.print_json({"schema": SCHEMA, "runs": [run.to_json() for run in verified]})
     elif verified:
         with exit_codes.tolerate_closed_stdout():
             for line in verify_view.lines(
@@ -65,9 +65,9 @@ def verify(path: Path, *, as_json: bool) -> int:
 
 def exit_code(verified: Sequence[RunVerification]) -> int:
     """Return 0 if all runs are whole, 3 if some are, 65 if none is."""
-    if verified and all(one.ok for one in verified):
+    if verified and all(run.ok for run in verified):
         return 0
-    return EXIT_PARTIAL if any(one.ok for one in verified) else DataError.exit_code
+    return EXIT_PARTIAL if any(run.ok for run in verified) else DataError.exit_code
 
 
 def examine(path: Path) -> list[RunVerification]:
@@ -77,27 +77,27 @@ def examine(path: Path) -> list[RunVerification]:
     Links that lead out of `path` are not followed, since a whole disk may be behind one.
     """
     verified: list[RunVerification] = []
-    missed: list[OSError] = []
-    seen: set[tuple[int, int]] = set()
+    errors: list[OSError] = []
+    visited: set[tuple[int, int]] = set()
     top = os.path.realpath(path)
-    for at, inner, names in os.walk(path, onerror=missed.append, followlinks=True):
-        here = Path(at)
-        is_run = any(mark in names for mark in MARKS) or _has_config_of_a_run(here)
-        where = here.stat()
-        if (where.st_dev, where.st_ino) in seen:  # links may lead round in a circle
+    for folder_name, inner, names in os.walk(path, onerror=errors.append, followlinks=True):
+        current = Path(folder_name)
+        is_run = any(mark in names for mark in MARKS) or _has_config_of_a_run(current)
+        stat = current.stat()
+        if (stat.st_dev, stat.st_ino) in visited:  # links may lead round in a circle
             inner.clear()
             continue
-        seen.add((where.st_dev, where.st_ino))
+        visited.add((stat.st_dev, stat.st_ino))
         left_out = PARTS if is_run else ()
-        entered = (
-            n for n in inner if n not in left_out and n[0] != "." and _is_within(here / n, top)
+        entries = (
+            n for n in inner if n not in left_out and n[0] != "." and _is_within(current / n, top)
         )
-        inner[:] = sorted(entered, key=_natural_order)
+        inner[:] = sorted(entries, key=_natural_order)
         if sweep_file.FILE in names:
-            verified += _of_ledger(here, inner)
+            verified += _missing_runs(current, inner)
         if is_run:
-            verified.append(of_run(here))
-    return [*verified, *_not_listed(missed)]
+            verified.append(of_run(current))
+    return [*verified, *_unlisted_folders(errors)]
 
 
 def _has_config_of_a_run(folder: Path) -> bool:
@@ -114,15 +114,15 @@ def _is_within(folder: Path, top: str) -> bool:
     return not folder.is_symlink() or os.path.realpath(folder).startswith(f"{top.rstrip('/')}/")
 
 
-def _not_listed(missed: Sequence[OSError]) -> Iterator[RunVerification]:
-    for error in missed:
+def _unlisted_folders(errors: Sequence[OSError]) -> Iterator[RunVerification]:
+    for error in errors:
         name = str(error.filename)
         if os.path.isdir(name):  # noqa: PTH112 - of a path that may be no folder at all
             rule = f"{name}: must be a folder that can be listed, but is not: {error.strerror}"
             yield RunVerification(name, None, (IntegrityFinding("folder", DAMAGED, rule),))
 
 
-def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[RunVerification]:
+def _missing_runs(root: Path, names: Sequence[str]) -> Iterator[RunVerification]:
     """Return the runs that the ledger of a sweep names and whose folders are missing."""
     try:
         sweep = sweep_file.read(root)
@@ -130,7 +130,7 @@ def _of_ledger(root: Path, there: Sequence[str]) -> Iterator[RunVerification]:
         yield RunVerification(str(root), None, (IntegrityFinding("sweep", DAMAGED, str(error)),))
         return
     for row in sweep.runs:
-        if row.name not in there:
+        if row.name not in names:
             rule = f"{root / sweep_file.FILE}: each run must have a folder, {row.name} has none"
             yield RunVerification(
                 str(root / row.name), None, (IntegrityFinding("folder", DAMAGED, rule),)
@@ -147,9 +147,9 @@ def of_run(path: Path) -> RunVerification:
         except (HarnessError, OSError, ValueError, LookupError, TypeError, RecursionError) as error:
             findings.append(IntegrityFinding(part, DAMAGED, str(error)))
     in_use = holder.holder(run) is not None
-    word = status.status if status else None
-    word = run_state.CRASHED if run_state.of(run).status == run_state.CRASHED else word
-    return RunVerification(str(path), word, tuple(findings), in_use)
+    state = status.status if status else None
+    state = run_state.CRASHED if run_state.of(run).status == run_state.CRASHED else state
+    return RunVerification(str(path), state, tuple(findings), in_use)
 
 
 def _parts(
@@ -159,12 +159,12 @@ def _parts(
     need neither.
     """
     recorded = status or RunStatus()
-    by = holder.holder(run)
-    if by is not None:
-        rule = f"{run.path}: in use by process {by}; verify it again after that has ended"
+    process_id = holder.holder(run)
+    if process_id is not None:
+        rule = f"{run.path}: in use by process {process_id}; verify it again after that has ended"
         yield "status", lambda: [IntegrityFinding("status", NOTE, rule)]
-    yield "rows", lambda: soundness.check_metrics(run, recorded, by is not None)
-    if by is None:  # who writes checkpoints removes the older ones
+    yield "rows", lambda: soundness.check_metrics(run, recorded, process_id is not None)
+    if process_id is None:  # who writes checkpoints removes the older ones
         yield "checkpoints", lambda: soundness.check_checkpoints(run, recorded, _identity(recorded))
     yield "outcomes", lambda: soundness.check_outcomes(run, recorded)
     yield "conversations", lambda: soundness.check_conversations(run)
@@ -206,9 +206,11 @@ def _unread_config(
     """
     with contextlib.suppress(HarnessError, ValueError, LookupError, TypeError, RecursionError):
         if status and status.config_hash and compatibility.config_change(run, status) is None:
-            lacking = folder.lacking_plug_ins(run)
-            by = ("with that plug-in or " if lacking else "") + "by another version of this program"
-            rule = f"unchanged since it was planned {by}; a resume without it is refused"
+            missing = folder.lacking_plug_ins(run)
+            text = (
+                "with that plug-in or " if missing else ""
+            ) + "by another version of this program"
+            rule = f"unchanged since it was planned {text}; a resume without it is refused"
             return IntegrityFinding("config", NOTE, f"{error}: {rule}")
     return IntegrityFinding("config", DAMAGED, str(error))
 
@@ -235,18 +237,18 @@ def _start_model(
 
     if policy.kind == "hf":
         where, level = model_files.present(policy), DAMAGED
-        now = manifest.digest(where, model_files.model_file_names(where)) if where else None
+        digest = manifest.digest(where, model_files.model_file_names(where)) if where else None
     else:
         from harness.train.warm_start import start_model
 
         where, level = start_model.entry(policy), NOTE  # it is built again, the same
-        whole = os.path.lexists(where) and start_model.problem(where) is None
-        now = start_model.sum_of(where) if whole else None
-    if now is None:
+        is_complete = os.path.lexists(where) and start_model.problem(where) is None
+        digest = start_model.sum_of(where) if is_complete else None
+    if digest is None:
         yield IntegrityFinding(
             part, NOTE, f"{where or policy.model}: missing or incomplete, so it was not compared"
         )
-    elif now == status.start_model:
+    elif digest == status.start_model:
         yield IntegrityFinding(part, OK, "the start model of the run")
     else:
         rule = "must be the start model of the run, but is another"

@@ -38,42 +38,42 @@ def lines(
     verified: Sequence[RunVerification], columns: int | None, coloured: bool
 ) -> Iterator[str]:
     """Yield a line for each run and its damage, then the notes; equal notes share a line."""
-    cells = [(escape(one.run), one.status or "-", _result(one)) for one in verified]
+    cells = [(escape(run.run), run.status or "-", _result(run)) for run in verified]
     widths = terminal.fit([HEADS, *cells], columns, {0: LEAST_PATH}, ())
     yield terminal.row(HEADS, widths, {})
-    for one, row in zip(verified, cells, strict=True):
-        painted = {1: one.status or "", 2: "done" if one.ok else DAMAGED}
+    for run, row in zip(verified, cells, strict=True):
+        painted = {1: run.status or "", 2: "done" if run.ok else DAMAGED}
         yield terminal.row(row, widths, painted if coloured else {})
-        for finding in one.findings:
+        for finding in run.findings:
             if finding.level == DAMAGED:
-                yield terminal.wrap(escape(f"  {_without_path(one, finding)}"), columns, "    ")
-    for line in (*_notes(verified), _closing(verified)):
+                yield terminal.wrap(escape(f"  {_without_path(run, finding)}"), columns, "    ")
+    for line in (*_notes(verified), _closing_line(verified)):
         yield terminal.wrap(escape(line), columns, "  ")
 
 
-def _result(one: RunVerification) -> str:
-    return "undamaged" if one.ok else DAMAGED
+def _result(run: RunVerification) -> str:
+    return "undamaged" if run.ok else DAMAGED
 
 
-def _without_path(one: RunVerification, finding: IntegrityFinding) -> str:
+def _without_path(run: RunVerification, finding: IntegrityFinding) -> str:
     """Return the text without the run's path, which stands on the line before."""
-    return f"{finding.part}: {finding.message.replace(f'{one.run}/', '')}"
+    return f"{finding.part}: {finding.message.replace(f'{run.run}/', '')}"
 
 
 def _notes(verified: Sequence[RunVerification]) -> Iterator[str]:
     """Yield each note with its run, or with the number of runs that have it."""
-    of: dict[str, list[str]] = {}
-    for one in verified:
-        for finding in one.findings:
+    runs_by_note: dict[str, list[str]] = {}
+    for run in verified:
+        for finding in run.findings:
             if finding.level == NOTE:
-                note = _without_path(one, finding).replace(f"{one.run}: ", "")
-                of.setdefault(note, []).append(one.run)
-    for note, runs in of.items():
+                note = _without_path(run, finding).replace(f"{run.run}: ", "")
+                runs_by_note.setdefault(note, []).append(run.run)
+    for note, runs in runs_by_note.items():
         yield f"{runs[0] if len(runs) == 1 else f'{len(runs)} runs'}: {note}"
 
 
-def _closing(verified: Sequence[RunVerification]) -> str:
-    undamaged, used = sum(one.ok for one in verified), sum(one.in_use for one in verified)
-    in_use = f", {used} of them in use and only partly checked" if used else ""
-    counted = f"{undamaged} of {len(verified)} runs undamaged{in_use}"
-    return f"{counted}; nothing was changed; --json shows every check"
+def _closing_line(verified: Sequence[RunVerification]) -> str:
+    undamaged, in_use_count = sum(run.ok for run in verified), sum(run.in_use for run in verified)
+    in_use = f", {in_use_count} of them in use and only partly checked" if in_use_count else ""
+    summary = f"{undamaged} of {len(verified)} runs undamaged{in_use}"
+    return f"{summary}; nothing was changed; --json shows every check"

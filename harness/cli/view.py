@@ -56,14 +56,14 @@ def view(opts: ViewOptions, *, as_json: bool) -> None:
         raise ConfigError("--worst, --best: give one of them, got both")
     one_run.refuse_another(opts.run, "view")
     saved, steps = _read_step(opts)
-    among = _of_level(opts, saved)
+    candidates = _select_level(opts, saved)
     if as_json:
         with exit_codes.tolerate_closed_stdout():
-            for one in choose_conversations(among, opts, len(among)).conversations:
-                print(json.dumps(_to_json(opts.run, one), allow_nan=False))
+            for chosen in choose_conversations(candidates, opts, len(candidates)).conversations:
+                print(json.dumps(_to_json(opts.run, chosen), allow_nan=False))
         return
-    choice = choose_conversations(among, opts, FEW)
-    _show(_heading(opts, saved, steps, len(among), choice), choice)
+    choice = choose_conversations(candidates, opts, FEW)
+    _show(_heading(opts, saved, steps, len(candidates), choice), choice)
 
 
 def choose_conversations(
@@ -76,27 +76,27 @@ def choose_conversations(
     """
     count = min(len(conversations), opts.limit or few)
     ranked = sorted(conversations, key=_rank)
-    by = "last emotion" if all(one.reward is None for one in conversations) else "reward"
+    criterion = "last emotion" if all(c.reward is None for c in conversations) else "reward"
     if opts.best:
-        known = [one for one in ranked if one.score is not None]
-        ranked = [*reversed(known), *ranked[len(known) :]]
-        return ViewSelection(ranked[:count], f"best first, by {by}")
+        scored = [c for c in ranked if c.score is not None]
+        ranked = [*reversed(scored), *ranked[len(scored) :]]
+        return ViewSelection(ranked[:count], f"best first, by {criterion}")
     if opts.worst:
-        return ViewSelection(ranked[:count], f"worst first, by {by}")
+        return ViewSelection(ranked[:count], f"worst first, by {criterion}")
     if count == len(conversations):
         return ViewSelection(conversations, "in the order of the batch")
     if count == 1:
-        return ViewSelection([ranked[(len(ranked) - 1) // 2]], f"the middle one by {by}")
-    places = [round(n * (len(ranked) - 1) / (count - 1)) for n in range(count)]
+        return ViewSelection([ranked[(len(ranked) - 1) // 2]], f"the middle one by {criterion}")
+    indices = [round(n * (len(ranked) - 1) / (count - 1)) for n in range(count)]
     middle = ", the middle one" if count == FEW else ", evenly spread between" if count > 2 else ""
     return ViewSelection(
-        [ranked[place] for place in places], f"the worst{middle} and the best by {by}"
+        [ranked[index] for index in indices], f"the worst{middle} and the best by {criterion}"
     )
 
 
-def _rank(one: SavedConversation) -> tuple[bool, float, int, int]:
-    earned = one.score
-    return earned is None, earned or 0.0, one.group, one.sample
+def _rank(conversation: SavedConversation) -> tuple[bool, float, int, int]:
+    score = conversation.score
+    return score is None, score or 0.0, conversation.group, conversation.sample
 
 
 def _read_step(opts: ViewOptions) -> tuple[SavedStep, Sequence[int]]:
@@ -118,40 +118,43 @@ def _format_steps(steps: Sequence[int]) -> str:
     return first if len(steps) <= MOST_STEPS else f"{first}, ... {steps[-1]}"
 
 
-def _of_level(opts: ViewOptions, saved: SavedStep) -> Sequence[SavedConversation]:
+def _select_level(opts: ViewOptions, saved: SavedStep) -> Sequence[SavedConversation]:
     if not saved.conversations:
         raise DataError(f"{saved.path}: must hold conversations, but has none")
     if opts.level is None:
         return saved.conversations
-    found = [one for one in saved.conversations if one.level == opts.level]
-    if not found:
-        levels = sorted({str(one.level) for one in saved.conversations})
+    at_level = [c for c in saved.conversations if c.level == opts.level]
+    if not at_level:
+        levels = sorted({str(c.level) for c in saved.conversations})
         rule = f"step {saved.step} must have conversations of the level"
         raise ConfigError(
             f"{opts.run}: --level: {rule}, one of {', '.join(levels)}; got {opts.level!r}"
         )
-    return found
+    return at_level
 
 
 def _heading(
-    opts: ViewOptions, saved: SavedStep, steps: Sequence[int], among: int, choice: ViewSelection
+    opts: ViewOptions, saved: SavedStep, steps: Sequence[int], total: int, choice: ViewSelection
 ) -> Heading:
     """Return the heading: what is shown, of which run, and what is left out."""
-    shown, of_level = len(choice.conversations), f" at level {opts.level}" if opts.level else ""
-    what = f"{shown} of {among} conversations{of_level}: {choice.rule}"
+    shown_count, of_level = (
+        len(choice.conversations),
+        f" at level {opts.level}" if opts.level else "",
+    )
+    summary = f"{shown_count} of {total} conversations{of_level}: {choice.rule}"
     others = [step for step in steps if step != saved.step]
     hints = [
         f"also saved: {'step' if len(others) == 1 else 'steps'} {_format_steps(others)} (--step N)"
     ]
     hints = hints if others else []
-    if shown < among:
+    if shown_count < total:
         hints.append("more conversations: --limit N, --worst, --best, --level NAME")
     if saved.note:
         hints.append(f"step {saved.step} was {saved.note}")
-    return Heading(f"{opts.run}: {_standing(opts.run, saved.step)}", what, tuple(hints))
+    return Heading(f"{opts.run}: {_progress(opts.run, saved.step)}", summary, tuple(hints))
 
 
-def _standing(path: Path, step: int) -> str:
+def _progress(path: Path, step: int) -> str:
     """Return `step 100 of 600, running`, without parts that the run's files do not state."""
     run = RunFolder(path)
     try:
@@ -163,24 +166,24 @@ def _standing(path: Path, step: int) -> str:
 
 def _show(heading: Heading, choice: ViewSelection) -> None:
     """Print as text; on a terminal through a pager."""
-    to = chat_view.console(sys.stdout)
+    console = chat_view.console(sys.stdout)
     with exit_codes.tolerate_closed_stdout():
-        if not to.is_terminal:
-            view_page.show(heading, choice.conversations, to)
+        if not console.is_terminal:
+            view_page.show(heading, choice.conversations, console)
             return
         os.environ.setdefault("LESS", "FRX")  # as git does: colours, and no pager for one screen
         signal.signal(signal.SIGINT, lambda *_: None)  # the pager's to obey, which goes on
-        with to.pager(styles=True):
-            view_page.show(heading, choice.conversations, to)
+        with console.pager(styles=True):
+            view_page.show(heading, choice.conversations, console)
 
 
-def _to_json(run: Path, one: SavedConversation) -> dict[str, Any]:
+def _to_json(run: Path, conversation: SavedConversation) -> dict[str, Any]:
     """Return one conversation as plain values, with null for unknown ones."""
     return {
         "schema": SCHEMA,
         "run": str(run),
-        **asdict(one),
-        "ended": one.ended,
-        "emotions": one.emotions,
-        "entropies_nats": one.entropies_nats,
+        **asdict(conversation),
+        "ended": conversation.ended,
+        "emotions": conversation.emotions,
+        "entropies_nats": conversation.entropies_nats,
     }

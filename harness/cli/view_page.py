@@ -34,128 +34,137 @@ class Heading:
     """What was left out, and how to see it."""
 
 
-def show(heading: Heading, conversations: Sequence[SavedConversation], to: Console) -> None:
+def show(heading: Heading, conversations: Sequence[SavedConversation], console: Console) -> None:
     """Print the page."""
-    if to.is_terminal:
-        to.width = min(to.width, WIDEST)
-    _line(heading.run, "bold", to)
-    _line(heading.summary, "", to)
+    if console.is_terminal:
+        console.width = min(console.width, WIDEST)
+    _line(heading.run, "bold", console)
+    _line(heading.summary, "", console)
     for hint in heading.hints:
-        _line(hint, "dim", to)
+        _line(hint, "dim", console)
     for unit in dict.fromkeys(t.why.unit for c in conversations for t in c.turns if t.why):
         if unit in words.UNIT:
-            _line(f"why: {words.UNIT[unit]}", "dim", to)
+            _line(f"why: {words.UNIT[unit]}", "dim", console)
     for conversation in conversations:
-        to.print()
-        _conversation(conversation, to)
+        console.print()
+        _conversation(conversation, console)
 
 
-def _conversation(one: SavedConversation, to: Console) -> None:
-    _title(one, to)
-    came_for = words.came_for(one)
-    _row("user", words.describe_user(one) or "not recorded", "", to)
-    _row("came for", f"{came_for} (hidden from the policy)" if came_for else "not recorded", "", to)
-    _row("ended", _end(one), "", to)
-    _row("emotion", _curve(one, to), "", to)
-    before: int | None = None
-    for turn in one.turns:
-        to.print()
-        if turn.number == 0 and before is not None:
-            _line("the policy speaks from here on", "dim", to)
+def _conversation(conversation: SavedConversation, console: Console) -> None:
+    _title(conversation, console)
+    came_for = words.came_for(conversation)
+    _row("user", words.describe_user(conversation) or "not recorded", "", console)
+    _row(
+        "came for",
+        f"{came_for} (hidden from the policy)" if came_for else "not recorded",
+        "",
+        console,
+    )
+    _row("ended", _end(conversation), "", console)
+    _row("emotion", _curve(conversation, console), "", console)
+    last_emotion: int | None = None
+    for turn in conversation.turns:
+        console.print()
+        if turn.number == 0 and last_emotion is not None:
+            _line("the policy speaks from here on", "dim", console)
         if turn.is_reply:
-            _reply(turn, to)
+            _reply(turn, console)
         else:
-            _user(turn, before, to)
-            before = turn.emotion
+            _user(turn, last_emotion, console)
+            last_emotion = turn.emotion
 
 
-def _title(one: SavedConversation, to: Console) -> None:
-    level = f"level {one.level}" if one.level else "level not kept"
-    title = f"{level}, step {one.step}, group {one.group}, sample {one.sample}"
-    if to.is_terminal:
-        to.print(Rule(text(title, "bold"), align="left", style="dim"))
+def _title(conversation: SavedConversation, console: Console) -> None:
+    level = f"level {conversation.level}" if conversation.level else "level not kept"
+    identity = f"step {conversation.step}, group {conversation.group}, sample {conversation.sample}"
+    title = f"{level}, {identity}"
+    if console.is_terminal:
+        console.print(Rule(text(title, "bold"), align="left", style="dim"))
     else:
-        _line(f"== {title} ==", "", to)
+        _line(f"== {title} ==", "", console)
 
 
-def _end(one: SavedConversation) -> str:
+def _end(conversation: SavedConversation) -> str:
     """`the turn limit was reached; reward 0.75; entropy 1.45 nats a reply`."""
-    reward = "not kept" if one.ended != "failed" else "none"
-    parts = [words.ending(one), f"reward {reward if one.reward is None else f'{one.reward:.2f}'}"]
-    known = [value for value in one.entropies_nats if value is not None]
-    if known:
-        parts.append(f"entropy {sum(known) / len(known):.2f} nats a reply")
+    reward = "not kept" if conversation.ended != "failed" else "none"
+    parts = [
+        words.ending(conversation),
+        f"reward {reward if conversation.reward is None else f'{conversation.reward:.2f}'}",
+    ]
+    entropies = [value for value in conversation.entropies_nats if value is not None]
+    if entropies:
+        parts.append(f"entropy {sum(entropies) / len(entropies):.2f} nats a reply")
     return "; ".join(parts)
 
 
-def _curve(one: SavedConversation, to: Console) -> str:
+def _curve(conversation: SavedConversation, console: Console) -> str:
     """`40 45 40 55`, before it the same as a curve where the terminal has its characters."""
-    numbers = " ".join(map(str, one.emotions)) or "not kept"
-    curve = "".join(LEVELS[min(7, value * 8 // 100)] for value in one.emotions)
-    return f"{curve}  {numbers}" if curve and _has(curve, to) else numbers
+    numbers = " ".join(map(str, conversation.emotions)) or "not kept"
+    curve = "".join(LEVELS[min(7, value * 8 // 100)] for value in conversation.emotions)
+    return f"{curve}  {numbers}" if curve and _can_show(curve, console) else numbers
 
 
-def _has(characters: str, to: Console) -> bool:
+def _can_show(characters: str, console: Console) -> bool:
     try:
-        characters.encode(to.encoding)
+        characters.encode(console.encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True
 
 
-def _reply(turn: SavedTurn, to: Console) -> None:
+def _reply(turn: SavedTurn, console: Console) -> None:
     cut = " (cut by the token limit)" if turn.is_cut else ""
-    _row(turn.speaker, f"{turn.text or '(nothing)'}{cut}", "cyan", to)
+    _row(turn.speaker, f"{turn.text or '(nothing)'}{cut}", "cyan", console)
     heard = words.heard_strategies(turn)
     if heard is not None:
-        _row("heard", heard, "dim", to)
+        _row("heard", heard, "dim", console)
     if turn.entropy_nats is not None:
-        _row("entropy", f"{turn.entropy_nats:.2f} nats", "dim", to)
+        _row("entropy", f"{turn.entropy_nats:.2f} nats", "dim", console)
 
 
-def _user(turn: SavedTurn, before: int | None, to: Console) -> None:
+def _user(turn: SavedTurn, last_emotion: int | None, console: Console) -> None:
     if turn.text or not turn.ended:
-        _row("user", turn.text or "(nothing)", "bold", to)
+        _row("user", turn.text or "(nothing)", "bold", console)
     if turn.emotion is not None:
-        _row("emotion", bar(turn, before), "", to)
+        _row("emotion", bar(turn, last_emotion), "", console)
     why = words.why_emotion_moved(turn)
     if why is not None:
-        _row("why", why, "dim", to)
+        _row("why", why, "dim", console)
     if turn.reported_emotion is not None and round(turn.reported_emotion) != turn.emotion:
-        _row("told", f"the trainer was told {turn.reported_emotion:.0f}", "dim", to)
+        _row("told", f"the trainer was told {turn.reported_emotion:.0f}", "dim", console)
 
 
-def bar(turn: SavedTurn, before: int | None) -> Text:
+def bar(turn: SavedTurn, last_emotion: int | None) -> Text:
     """`[########++..........]  50  +10`: what was gained is +, what was lost is -."""
     now = turn.emotion or 0
-    earlier = now if before is None else before
+    earlier = now if last_emotion is None else last_emotion
     low, high = round(min(now, earlier) * CELLS / 100), round(max(now, earlier) * CELLS / 100)
     style, mark = (RISE, "+") if now > earlier else (FALL, "-")
-    drawn = Text.assemble("[", "#" * low, (mark * (high - low), style), "." * (CELLS - high), "]")
-    drawn.append(f" {now:3d}")
-    if before is not None:
-        drawn.append(f"  {now - earlier:+d}", style if now != earlier else "")
+    result = Text.assemble("[", "#" * low, (mark * (high - low), style), "." * (CELLS - high), "]")
+    result.append(f" {now:3d}")
+    if last_emotion is not None:
+        result.append(f"  {now - earlier:+d}", style if now != earlier else "")
     if turn.ended:
-        drawn.append(f"  {turn.ended}", "bold")
-    return drawn
+        result.append(f"  {turn.ended}", "bold")
+    return result
 
 
-def _row(label: str, content: str | Text, style: str, to: Console) -> None:
+def _row(label: str, content: str | Text, style: str, console: Console) -> None:
     """Print `content` beside its label, with its lines aligned."""
     lines = [content] if isinstance(content, Text) else content.splitlines() or [""]
-    shown = [line if isinstance(line, Text) else text(line, style) for line in lines]
-    if not to.is_terminal:
-        for number, line in enumerate(shown):
+    texts = [line if isinstance(line, Text) else text(line, style) for line in lines]
+    if not console.is_terminal:
+        for number, line in enumerate(texts):
             head = label if number == 0 else ""
-            to.print(Text(f"{head:{LABEL_WIDTH}} ") + line, soft_wrap=True)
+            console.print(Text(f"{head:{LABEL_WIDTH}} ") + line, soft_wrap=True)
         return
     table = Table.grid(padding=(0, 1))
     table.add_column(width=LABEL_WIDTH, no_wrap=True)
     table.add_column(overflow="fold")
-    for number, line in enumerate(shown):
+    for number, line in enumerate(texts):
         table.add_row(text(label if number == 0 else "", "dim"), line)
-    to.print(table)
+    console.print(table)
 
 
-def _line(content: str, style: str, to: Console) -> None:
-    to.print(text(content, style), soft_wrap=not to.is_terminal)
+def _line(content: str, style: str, console: Console) -> None:
+    console.print(text(content, style), soft_wrap=not console.is_terminal)

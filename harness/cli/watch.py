@@ -38,7 +38,7 @@ class WatchOptions:
 
 def watch_words(
     paths: tuple[Path, ...],
-    named: tuple[str | None, str | None, str | None],
+    column_names: tuple[str | None, str | None, str | None],
     steps: int | None,
     reward_range: str | None,
     idle_s: float,
@@ -47,8 +47,8 @@ def watch_words(
     as_json: bool,
     as_events: bool,
 ) -> None:
-    """`watch` with the words of the command line; `named`: columns of reward, entropy and step."""
-    reward, entropy, step = named
+    """`watch` with the words of the command line; `column_names`: of reward, entropy and step."""
+    reward, entropy, step = column_names
     choice = ColumnOptions(
         reward, entropy, step=step, reward_range=options.reward_range(reward_range)
     )
@@ -70,11 +70,13 @@ class _Logs:
         now = time.monotonic()
         if now >= self._next_s:
             began = time.process_time()
-            for found in discover.discover(self._opts.paths).runs:
-                if found.problem is not None and found.folder is None:
-                    raise DataError(found.problem.message)
-                if found.run not in self._logs and (found.metrics or self._is_run(found)):
-                    self._logs[found.run] = FollowedLog(found, self._opts.following)
+            for discovered in discover.discover(self._opts.paths).runs:
+                if discovered.problem is not None and discovered.folder is None:
+                    raise DataError(discovered.problem.message)
+                if discovered.run not in self._logs and (
+                    discovered.metrics or self._is_run(discovered)
+                ):
+                    self._logs[discovered.run] = FollowedLog(discovered, self._opts.following)
             self._next_s = now + FIND_EVERY_S + 100 * (time.process_time() - began)
         if not self._logs and not self.is_to_come():
             where = ", ".join(map(str, self._opts.paths))
@@ -82,13 +84,15 @@ class _Logs:
         return [log.read_state() for log in self._logs.values()]
 
     @staticmethod
-    def _is_run(found: discover.DiscoveredRun) -> bool:
-        return found.folder is not None and RunFolder(found.folder).is_run()
+    def _is_run(discovered: discover.DiscoveredRun) -> bool:
+        return discovered.folder is not None and RunFolder(discovered.folder).is_run()
 
     def is_to_come(self) -> bool:
         """Return whether a live process may still begin runs here."""
-        places = [place for path in self._opts.paths for place in (path, *_folders(path))]
-        roots = [place for place in places if (place / sweep_file.FILE).is_file()]
+        candidates = [
+            candidate for path in self._opts.paths for candidate in (path, *_folders(path))
+        ]
+        roots = [candidate for candidate in candidates if (candidate / sweep_file.FILE).is_file()]
         return any(holder.holder(RunFolder(root)) is not None for root in roots)
 
     def may_bring_more(self) -> bool:
@@ -96,9 +100,9 @@ class _Logs:
         if self.is_to_come():
             self._awaited = True
             return True
-        last, self._awaited = self._awaited, False
-        self._next_s = 0.0 if last else self._next_s
-        return last
+        was_awaited, self._awaited = self._awaited, False
+        self._next_s = 0.0 if was_awaited else self._next_s
+        return was_awaited
 
 
 def _folders(path: Path) -> list[Path]:
@@ -144,13 +148,13 @@ def _follow(logs: _Logs, views: list[LogState], opts: WatchOptions) -> None:
                 views = logs.read_states()
                 live.update(watch_view.table(views, *console.size[::-1]), refresh=True)
         return
-    told: dict[str, LogState] = {}
+    printed: dict[str, LogState] = {}
     while True:
         for view in views:
-            if _is_news(told.get(view.run), view):
-                told[view.run] = view
-                shown = json.dumps(watch_view.event(view), allow_nan=False)
-                print(shown if opts.as_events else watch_view.line(view), flush=True)
+            if _is_news(printed.get(view.run), view):
+                printed[view.run] = view
+                event = json.dumps(watch_view.event(view), allow_nan=False)
+                print(event if opts.as_events else watch_view.line(view), flush=True)
         if _is_over(logs, views):
             return
         time.sleep(EVERY_S)
@@ -158,14 +162,20 @@ def _follow(logs: _Logs, views: list[LogState], opts: WatchOptions) -> None:
 
 
 def _is_over(logs: _Logs, views: Sequence[LogState]) -> bool:
-    over = all(view.ended or view.status == "planned" for view in views)
-    return over and not logs.may_bring_more()
+    all_ended = all(view.ended or view.status == "planned" for view in views)
+    return all_ended and not logs.may_bring_more()
 
 
-def _is_news(told: LogState | None, now: LogState) -> bool:
+def _is_news(printed: LogState | None, now: LogState) -> bool:
     """Return whether the log has a new evaluation, status or advice."""
-    if told is None:
+    if printed is None:
         return True
-    was, is_now = told.advice, now.advice
-    moved = (was and (was.step, was.word)) != (is_now and (is_now.step, is_now.word))
-    return moved or (told.status, told.ended, told.damaged) != (now.status, now.ended, now.damaged)
+    old_advice, new_advice = printed.advice, now.advice
+    has_moved = (old_advice and (old_advice.step, old_advice.word)) != (
+        new_advice and (new_advice.step, new_advice.word)
+    )
+    return has_moved or (printed.status, printed.ended, printed.damaged) != (
+        now.status,
+        now.ended,
+        now.damaged,
+    )

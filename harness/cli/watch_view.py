@@ -30,20 +30,20 @@ NOT_MEASURED = "not calibrated for this kind of log"
 
 def table(views: Sequence[LogState], height: int, width: int) -> Group:
     """Return the live table with as many logs as fit; those that have not ended come first."""
-    most, wide = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 10), 60)
+    row_limit, name_width = height - MARGIN_LINES, min(max(width - OTHERS_WIDE, 10), 60)
     order = sorted(range(len(views)), key=lambda index: views[index].ended)
-    shown = [views[index] for index in sorted(order[: max(most, 1)])]
+    visible = [views[index] for index in sorted(order[: max(row_limit, 1)])]
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    others = sorted({view.reward_column for view in shown if not _is_held_out(view)})
+    other_columns = sorted({view.reward_column for view in visible if not _is_held_out(view)})
     for column in COLUMNS:
-        title = HELD_OUT if column == REWARD and not others else column
+        title = HELD_OUT if column == REWARD and not other_columns else column
         grid.add_column(text(title, "bold"), no_wrap=True, overflow="ellipsis")
-    for view, name in zip(shown, _names(shown), strict=True):
-        grid.add_row(*_cells(view, shorten_middle(name, wide)))
-    notes = [f"and {len(views) - len(shown)} more"] if len(shown) < len(views) else []
-    if others:
-        notes.append(_rewards(shown, others))
-    if any(_is_cautioned(view) for view in shown):
+    for view, name in zip(visible, _names(visible), strict=True):
+        grid.add_row(*_cells(view, shorten_middle(name, name_width)))
+    notes = [f"and {len(views) - len(visible)} more"] if len(visible) < len(views) else []
+    if other_columns:
+        notes.append(_rewards(visible, other_columns))
+    if any(_is_cautioned(view) for view in visible):
         notes.append(f"* {NOT_MEASURED}")
     return Group(grid, *(text(note, "dim") for note in notes))
 
@@ -51,10 +51,10 @@ def table(views: Sequence[LogState], height: int, width: int) -> Group:
 def _cells(view: LogState, name: str) -> list[Text]:
     advice = None if view.ended else view.advice
     word = advice.word if advice else ""
-    said = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
+    result = view.status if advice is None else f"{'stop: ' if advice.stops else ''}{word}"
     caution = " *" if _is_cautioned(view) else ""
-    said = f"{view.status}, ended by trainer.stop_when: {view.rule}" if view.rule else said
-    damaged = f", {_damaged(view)}" if view.damaged else ""
+    result = f"{view.status}, ended by trainer.stop_when: {view.rule}" if view.rule else result
+    damaged = f", {_damage(view)}" if view.damaged else ""
     return [
         text(name),
         text(_steps(view)),
@@ -64,7 +64,7 @@ def _cells(view: LogState, name: str) -> list[Text]:
         text("-" if view.onset is None else f"{view.onset.step:.0f}"),
         text("-" if advice is None else _number(advice.expected_loss, 3)),
         text(_probability(view).partition(" ")[0] + caution),
-        text(said + damaged, STYLES.get(word, "")),
+        text(result + damaged, STYLES.get(word, "")),
     ]
 
 
@@ -72,10 +72,10 @@ def _is_held_out(view: LogState) -> bool:
     return view.reward_column == EVALUATION
 
 
-def _rewards(views: Sequence[LogState], others: Sequence[str]) -> str:
+def _rewards(views: Sequence[LogState], other_columns: Sequence[str]) -> str:
     """`R: reward of held-out users, or column rewards/mean of another program's log`."""
     ours = "reward of held-out users, or " if any(map(_is_held_out, views)) else ""
-    return f"{REWARD}: {ours}column {' or '.join(others)} of another program's log"
+    return f"{REWARD}: {ours}column {' or '.join(other_columns)} of another program's log"
 
 
 def _is_cautioned(view: LogState) -> bool:
@@ -110,11 +110,11 @@ def _advice(view: LogState) -> str:
         parts += [NOT_MEASURED] if _is_cautioned(view) else []
     elif view.reason:
         parts.append(_reason(view))
-    parts += [_damaged(view)] if view.damaged else []
+    parts += [_damage(view)] if view.damaged else []
     return "; ".join(parts)
 
 
-def _damaged(view: LogState) -> str:
+def _damage(view: LogState) -> str:
     return f"{view.damaged} damaged line{'' if view.damaged == 1 else 's'}"
 
 
@@ -122,9 +122,9 @@ def _reason(view: LogState) -> str:
     """Return the reason without the run's path at its start."""
     reason = view.reason or ""
     name = Path(os.path.abspath(view.run)).name  # noqa: PTH100 - a hostile name cannot be resolved
-    for end in (": ", "/"):
-        before, found, after = reason.partition(name + end)
-        if found and (not before or (before.endswith("/") and ": " not in before)):
+    for suffix in (": ", "/"):
+        before, separator, after = reason.partition(name + suffix)
+        if separator and (not before or (before.endswith("/") and ": " not in before)):
             return after
     return reason
 
@@ -167,15 +167,15 @@ def as_json(views: Sequence[LogState]) -> dict[str, Any]:
 def event(view: LogState) -> dict[str, Any]:
     """Return the current state of a log as an event."""
     advice, onset = None if view.ended else view.advice, view.onset
-    told: dict[str, Any] = dict.fromkeys(("p_gain", "expected_loss", "final"))
+    forecast: dict[str, Any] = dict.fromkeys(("p_gain", "expected_loss", "final"))
     if advice is not None and advice.p_gain is not None and advice.final is not None:
         value, low, high = advice.p_gain
-        told = {
+        forecast = {
             "p_gain": {"margin": advice.margin, "value": value, "low": low, "high": high},
             "expected_loss": advice.expected_loss,
             "final": {"low": advice.final[0], "high": advice.final[1]},
         }
-    where = (
+    onset_value = (
         {"kind": onset.kind, "step": onset.step, "low": onset.low, "high": onset.high}
         if onset
         else None
@@ -190,8 +190,8 @@ def event(view: LogState) -> dict[str, Any]:
         "reward": view.reward,
         "reward_column": view.reward_column,
         "regime": view.regime,
-        "onset": where,
-        **told,
+        "onset": onset_value,
+        **forecast,
         "stop": advice is not None and advice.stops,
         "advice": advice.word if advice else None,
         "reason": view.reason if advice is None else advice.reason,

@@ -91,22 +91,22 @@ class _MetricRows:
                 self.read_bytes, self.damaged, self.by_step = 0, 0, {}
             file.seek(self.read_bytes)
             new = file.read()
-        whole = new[: new.rfind(b"\n") + 1]
-        self.read_bytes += len(whole)
-        for line in whole.splitlines():
+        complete = new[: new.rfind(b"\n") + 1]
+        self.read_bytes += len(complete)
+        for line in complete.splitlines():
             row = _row(line)
             if row is None:
                 self.damaged += 1
             else:
                 self.by_step[int(row[0] or 0)] = row[1:]
-        return bool(whole)
+        return bool(complete)
 
-    def curve(self, within: tuple[float, float] | None = None) -> RewardCurve:
+    def curve(self, bounds: tuple[float, float] | None = None) -> RewardCurve:
         table = [(step, *row) for step, row in sorted(self.by_step.items())]
         rows = np.array(table, dtype=np.float64).reshape(-1, len(KEPT))
         evaluated, measured = np.isfinite(rows[:, 2]), np.isfinite(rows[:, 1])
-        if within is not None:
-            evaluated &= (rows[:, 2] >= within[0]) & (rows[:, 2] <= within[1])
+        if bounds is not None:
+            evaluated &= (rows[:, 2] >= bounds[0]) & (rows[:, 2] <= bounds[1])
         steps, rewards, errors = rows[evaluated][:, [0, 2, 3]].T
         return RewardCurve(steps, rewards, errors, rows[measured, 1])
 
@@ -115,21 +115,27 @@ def _row(line: bytes) -> tuple[float | None, ...] | None:
     """Return the columns KEPT of a line, or None if it is damaged or no row."""
     try:
         row = json.loads(line)
-        kept = tuple(row.get(name) for name in KEPT)
+        values = tuple(row.get(name) for name in KEPT)
     except (ValueError, RecursionError, AttributeError):
         return None
-    numbers = all(v is None or type(v) in (int, float) for v in kept)
-    numbers = numbers and not any(abs(v) >= metric_rows.LARGEST for v in kept if v is not None)
-    whole = type(kept[0]) is int and kept[0] > 0
-    return kept if numbers and whole and metric_rows.checksum_matches(line) is not False else None
+    is_numeric = all(v is None or type(v) in (int, float) for v in values)
+    is_numeric = is_numeric and not any(
+        abs(v) >= metric_rows.LARGEST for v in values if v is not None
+    )
+    has_step = type(values[0]) is int and values[0] > 0
+    return (
+        values
+        if is_numeric and has_step and metric_rows.checksum_matches(line) is not False
+        else None
+    )
 
 
 class FollowedLog:
     """A log that is looked at repeatedly."""
 
-    def __init__(self, found: DiscoveredRun, following: FollowOptions) -> None:
-        self._found, self._following = found, following
-        self._view = LogState(found.run)
+    def __init__(self, discovered: DiscoveredRun, following: FollowOptions) -> None:
+        self._found, self._following = discovered, following
+        self._view = LogState(discovered.run)
         self._rows = _MetricRows()
         self._next_s = 0.0
         self._size, self._grew_s = -1, time.monotonic()
@@ -150,35 +156,37 @@ class FollowedLog:
 
     def _current_state(self, now: float) -> LogState:
         if self._found.folder is None:
-            return self._of_others(now)
+            return self._foreign_log_state(now)
         if self._who is None or self._who.config is None:  # a run keeps its config
             self._who = identity.read(self._found.folder)
-        return self._of_run(RunFolder(self._found.folder), self._who)
+        return self._run_state(RunFolder(self._found.folder), self._who)
 
-    def _of_run(self, run: RunFolder, who: FolderIdentity) -> LogState:
+    def _run_state(self, run: RunFolder, folder_identity: FolderIdentity) -> LogState:
         """Read the status before the rows, so that all rows of a run that has ended are seen."""
-        held, state = holder.holder(run) is not None, run_state.of(run)
+        is_held, state = holder.holder(run) is not None, run_state.of(run)
         status, reason = state.status, run_state.reason_alone(run.path, state.status, state.reason)
-        ended = status in run_state.ENDED and not held
-        ruled = _rule(run) if status == "done" else None
-        view = replace(self._view, status=status, reason=reason, ended=ended, rule=ruled)
+        ended = status in run_state.ENDED and not is_held
+        ending_rule = _rule(run) if status == "done" else None
+        view = replace(self._view, status=status, reason=reason, ended=ended, rule=ending_rule)
         try:
-            grown = self._rows.read_new(run)
+            has_new_rows = self._rows.read_new(run)
         except OSError:
             return view  # its first row is still to come
-        if not grown and not self._rows.by_step:
-            return LogState(self._found.run, status, reason or NO_ROWS, ended, rule=ruled)
-        if not grown:
+        if not has_new_rows and not self._rows.by_step:
+            return LogState(self._found.run, status, reason or NO_ROWS, ended, rule=ending_rule)
+        if not has_new_rows:
             return view
-        rows, steps = self._rows, setting(who.config, "trainer", "steps")
+        rows, steps = self._rows, setting(folder_identity.config, "trainer", "steps")
         curve = rows.curve(self._following.choice.reward_range)
-        beyond = len(rows.curve().steps) - len(curve.steps)
+        outside_range = len(rows.curve().steps) - len(curve.steps)
         planned = steps if isinstance(steps, int) else self._following.steps
-        view = replace(view, steps=planned, damaged=rows.damaged + beyond)
-        view = replace(view, uncalibrated=_why_uncalibrated(who))
-        return self._judged(view, curve, max(rows.by_step, default=0), self._unit(True, curve), who)
+        view = replace(view, steps=planned, damaged=rows.damaged + outside_range)
+        view = replace(view, uncalibrated=_why_uncalibrated(folder_identity))
+        return self._with_advice(
+            view, curve, max(rows.by_step, default=0), self._unit(True, curve), folder_identity
+        )
 
-    def _of_others(self, now: float) -> LogState:
+    def _foreign_log_state(self, now: float) -> LogState:
         """Read the log of another program if it has grown."""
         path, following = self._found.metrics, self._following
         if path is None:
@@ -186,12 +194,14 @@ class FollowedLog:
             return replace(self._view, status="unreadable", ended=True, reason=str(problem))
         size = path.stat().st_size if path.exists() else 0
         if size == self._size:
-            idle = now - self._grew_s >= following.idle_s
-            return replace(self._view, ended=idle, status="ended" if idle else self._view.status)
+            is_idle = now - self._grew_s >= following.idle_s
+            return replace(
+                self._view, ended=is_idle, status="ended" if is_idle else self._view.status
+            )
         self._size, self._grew_s = size, now
         try:
-            wanted = columns.columns_to_read(following.choice, ())
-            table = reading.read(path, wanted, True, following.choice.step)
+            column_names = columns.columns_to_read(following.choice, ())
+            table = reading.read(path, column_names, True, following.choice.step)
             chosen = columns.choose_columns(table, following.choice, False)
         except ReadError as error:
             return replace(self._view, status="unreadable", reason=error.problem.message)
@@ -208,7 +218,7 @@ class FollowedLog:
             self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
             uncalibrated=kind, reward_column=chosen.reward,
         )  # fmt: skip
-        return self._judged(view, curve, last, self._unit(False, curve), FolderIdentity())
+        return self._with_advice(view, curve, last, self._unit(False, curve), FolderIdentity())
 
     def _unit(self, ours: bool, curve: RewardCurve) -> RewardRange:
         """Return the range of the reward: as the user states it, of our column, or as observed."""
@@ -219,13 +229,13 @@ class FollowedLog:
             else RewardRange(bounds[1] - bounds[0], bounds[1])
         )
 
-    def _judged(
+    def _with_advice(
         self,
         view: LogState,
         curve: RewardCurve,
         step: int,
         reward_range: RewardRange,
-        who: FolderIdentity,
+        folder_identity: FolderIdentity,
     ) -> LogState:
         view = replace(
             view,
@@ -238,7 +248,7 @@ class FollowedLog:
         if rows < GROWN * self._fitted_rows and not view.ended:
             return view
         self._fitted_rows, began = rows, time.process_time()
-        result = one_run.analyse(self._found, who, self._following.choice).result
+        result = one_run.analyse(self._found, folder_identity, self._following.choice).result
         self._fitting_s = time.process_time() - began
         if result.status != "ok":
             return view
@@ -259,18 +269,18 @@ def _advice(
 def _rule(run: RunFolder) -> str | None:
     """Return the rule that ended the run, or None if no rule did or the run went on since."""
     with contextlib.suppress(DataError):
-        now = run_status.read(run.status)
-        if not now.is_over and now.stopped_by_rule:
-            return str(now.stopped_by_rule.get("rule"))
+        status = run_status.read(run.status)
+        if not status.is_over and status.stopped_by_rule:
+            return str(status.stopped_by_rule.get("rule"))
     return None
 
 
-def _why_uncalibrated(who: FolderIdentity) -> str | None:
+def _why_uncalibrated(folder_identity: FolderIdentity) -> str | None:
     """Return why the advice was not calibrated for such a run, or None if it was."""
-    config: Mapping[str, Any] = who.config or {}
+    config: Mapping[str, Any] = folder_identity.config or {}
     if setting(config, "policy", "kind") != "tabular":
         return "measured on policy=tabular only"
-    if who.null_control:
+    if folder_identity.null_control:
         return "a null control gains only by chance"
     if setting(config, "curriculum", "kind") not in (None, "none"):
         return "measured without a curriculum"

@@ -26,8 +26,8 @@ def reword(error: BaseException) -> str:
         for cause in chain:
             sentence = describe(cause)
             if sentence:
-                return _where(chain) + sentence
-    return _plain(chain)
+                return _file_prefix(chain) + sentence
+    return _join_messages(chain)
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -62,9 +62,9 @@ def _bad_value(error: BaseException) -> str | None:
         return overrides.must_be(key, f"'{match[1] if match[1] is not None else match[2]}'")
     if "optional" in message.lower():
         return overrides.must_be(key, "null")
-    kind = re.search(r"assigned: (\w+) is not a", message)
-    if kind:
-        return overrides.must_be(key, f"a value of type {kind[1]}")
+    type_match = re.search(r"assigned: (\w+) is not a", message)
+    if type_match:
+        return overrides.must_be(key, f"a value of type {type_match[1]}")
     return f"{key}: {message}"
 
 
@@ -75,7 +75,7 @@ def _bad_yaml(error: BaseException) -> str | None:
     return None
 
 
-def _where(chain: list[BaseException]) -> str:
+def _file_prefix(chain: list[BaseException]) -> str:
     """Return the file that Hydra was reading as a prefix, if it is named and is the user's."""
     for error in chain:
         match = re.match(r"In '([^']+)'", str(error))
@@ -84,7 +84,7 @@ def _where(chain: list[BaseException]) -> str:
     return ""
 
 
-def _plain(chain: list[BaseException]) -> str:
+def _join_messages(chain: list[BaseException]) -> str:
     """Join the messages of the whole chain on one line."""
     messages = [" ".join(str(error).split()) for error in chain]
     return "; ".join(filter(None, dict.fromkeys(messages))) or type(chain[0]).__name__

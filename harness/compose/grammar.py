@@ -28,10 +28,10 @@ def parse(overrides: Sequence[str]) -> list[ParsedOverride]:
     """Parse overrides by Hydra's grammar. Raises ConfigError for one that it cannot read."""
     hydra = GlobalHydra.instance().hydra
     parser = OverridesParser.create(config_loader=hydra.config_loader if hydra else None)
-    return [_word(text, parser) for text in overrides]
+    return [_parse_word(text, parser) for text in overrides]
 
 
-def _word(text: str, parser: OverridesParser) -> ParsedOverride:
+def _parse_word(text: str, parser: OverridesParser) -> ParsedOverride:
     text = text.strip()
     if not text.isprintable() or ("=" not in text and not text.startswith("~")):
         raise ConfigError(f"{without_secret(text)!r} cannot be read: {GRAMMAR}")

@@ -174,10 +174,10 @@ def _to_int(value: Any) -> Any:
     return int(value) if is_text else value
 
 
-def _flat(values: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield dotted key and value for each leaf; an empty mapping yields nothing."""
     for name, value in values.items():
-        key = f"{above}.{name}" if above else str(name)
+        key = f"{prefix}.{name}" if prefix else str(name)
         if isinstance(value, Mapping):
             yield from _flat(value, key)
         else:

@@ -67,10 +67,10 @@ def check_settings(hydra: Mapping[str, Any]) -> None:
     before a run: a shared conf/ must not run code.
     """
     quiet = {"version": 1, "root": None, "disable_existing_loggers": False}
-    kept = {
+    required = {
         "callbacks": {}, "env": {}, "hydra_logging": quiet, "job_logging": quiet, "searchpath": [],
     }  # fmt: skip
-    for name, value in kept.items():
+    for name, value in required.items():
         if hydra[name] != value:
             raise ConfigError(not_yours(name))
     if hydra["job"]["env_set"]:
@@ -134,8 +134,8 @@ def without_secret(text: str) -> str:
 def must_be(key: str, value: str) -> str:
     """Return the message about a value of the wrong type."""
     rule = f"{key} must be {_kind(known_keys().get(key))}, got {value}"
-    whole = re.fullmatch(r"'(-?\d+)\.0'", value)  # 1e9 is a float to YAML and to Hydra
-    return f"{rule}; write {whole[1]}" if whole else rule
+    match = re.fullmatch(r"'(-?\d+)\.0'", value)  # 1e9 is a float to YAML and to Hydra
+    return f"{rule}; write {match[1]}" if match else rule
 
 
 def not_a_mapping(key: str, value: Any, text: str) -> str | None:
@@ -163,8 +163,8 @@ def _check_word(word: ParsedOverride) -> None:
 def _check_values(word: ParsedOverride) -> None:
     if not word.values:
         raise ConfigError(f"{word.text}: the sweep is empty; it must have at least one value")
-    seen = [repr(value) for value in word.values]
-    repeated = next((value for value in seen if seen.count(value) > 1), None)
+    texts = [repr(value) for value in word.values]
+    repeated = next((value for value in texts if texts.count(value) > 1), None)
     if repeated is not None:
         raise ConfigError(f"{word.text}: the sweep must not repeat a value, got {repeated} twice")
 
@@ -208,8 +208,8 @@ def _check_ours(word: ParsedOverride) -> None:
     if is_label is not None:
         raise ConfigError(f"{without_secret(word.text)}: {is_label}")
     if word.prefix == "+":
-        given = word.key in known_keys()
-        why = "has a value already; drop the '+'" if given else "needs no '+'; drop it"
+        is_key = word.key in known_keys()
+        why = "has a value already; drop the '+'" if is_key else "needs no '+'; drop it"
         raise ConfigError(f"{word.text}: {word.key} {why}")
     if word.key in keys.groups() and word.prefix != "~":
         for value in word.values:
@@ -230,17 +230,17 @@ def _nearest_key(key: str) -> str:
     best = max(settable, key=lambda candidate: _likeness(key, candidate))
     hint = f"nearest: {best}; " if _likeness(key, best) > 0.5 else ""
     group = key.split(".")[0]
-    inside = [k.removeprefix(f"{group}.") for k in settable if k.startswith(f"{group}.")]
-    if inside:
-        return f"{hint}allowed in {group}: {', '.join(inside)}"
+    group_keys = [k.removeprefix(f"{group}.") for k in settable if k.startswith(f"{group}.")]
+    if group_keys:
+        return f"{hint}allowed in {group}: {', '.join(group_keys)}"
     return f"{hint}allowed: seed, {', '.join(keys.groups())} and the keys inside them"
 
 
 def _likeness(key: str, candidate: str) -> float:
     """Return the similarity of two keys, at most 1. Equal last parts give at least 0.95."""
-    whole = difflib.SequenceMatcher(None, key, candidate).ratio()
-    last = difflib.SequenceMatcher(None, key.split(".")[-1], candidate.split(".")[-1]).ratio()
-    return max(whole, 0.95 * last)
+    full_ratio = difflib.SequenceMatcher(None, key, candidate).ratio()
+    last_ratio = difflib.SequenceMatcher(None, key.split(".")[-1], candidate.split(".")[-1]).ratio()
+    return max(full_ratio, 0.95 * last_ratio)
 
 
 def _kind(kind: Any) -> str:

@@ -83,11 +83,11 @@ def _is_of_another_kind(config: RunConfig, key: Key) -> bool:
 
 def _refuse_repeats(points: Sequence[Point]) -> None:
     """Raise ConfigError for two runs that differ only in keys that they do not use, if at all."""
-    seen: dict[str, int] = {}
+    first_numbers: dict[str, int] = {}
     for number, point in enumerate(points):
         idle = _idle_clips(point.config)
         values = {k: v for k, v in keys.used_values(point.config).items() if k not in idle}
-        first = seen.setdefault(json.dumps(values, sort_keys=True), number)
+        first = first_numbers.setdefault(json.dumps(values, sort_keys=True), number)
         if first != number:
             words = " ".join(point.overrides)
             unused = "; ".join(_unused_words(point))
@@ -148,8 +148,8 @@ def _idle_clips(config: RunConfig) -> dict[str, str]:
 
 def _is_plain_grpo(config: RunConfig) -> bool:
     algorithm = config.algorithm
-    plain = algorithm.kind == "grpo" and not algorithm.options and algorithm.group_size > 1
-    return plain and not config.remedy.methods
+    is_plain = algorithm.kind == "grpo" and not algorithm.options and algorithm.group_size > 1
+    return is_plain and not config.remedy.methods
 
 
 def _check_plug_ins(points: Sequence[Point]) -> None:
@@ -172,7 +172,7 @@ def _values(points: Sequence[Point], key: str) -> tuple[Any, ...]:
 
 
 def _names(points: Sequence[Point], axes: Iterable[str]) -> Iterable[str]:
-    others = [key for key in axes if key not in ("difficulty", "seed")]
+    other_keys = [key for key in axes if key not in ("difficulty", "seed")]
     for number, point in enumerate(points):
         level = point.config.difficulty.name
         if not FOLDER_NAME.fullmatch(level):
@@ -180,7 +180,7 @@ def _names(points: Sequence[Point], axes: Iterable[str]) -> Iterable[str]:
                 "difficulty.name must be at most 32 letters, digits, '.', '_' or '-', since it "
                 f"names the run's folder, got {level!r}"
             )
-        swept = [_short_label(key, point.values[key]) for key in others]
+        swept = [_short_label(key, point.values[key]) for key in other_keys]
         name = "-".join([str(number), level, f"seed{point.config.seed}", *swept])
         yield re.sub(r"[^A-Za-z0-9._-]+", "_", name)[:LONGEST_NAME]
 

@@ -50,17 +50,17 @@ def plan(texts: Sequence[str]) -> Plan:
     with composing():
         words = _read(texts)
         axes = [w for w in words if w.swept]
-        composed = _composer(words)
+        composer = _composer(words)
 
         @functools.cache
-        def made(*numbers: int) -> Point:
-            return _point(words, dict(zip((w.key for w in axes), numbers, strict=True)), composed)
+        def build_point(*numbers: int) -> Point:
+            return _point(words, dict(zip((w.key for w in axes), numbers, strict=True)), composer)
 
         # fail early: try each value with the first ones of the other axes, shortest axes first
         for axis in sorted(axes, key=lambda w: len(w.values)):
             for number in range(len(axis.values)):
-                made(*(number if other is axis else 0 for other in axes))
-        points = [made(*numbers) for numbers in _products(axes)]
+                build_point(*(number if other is axis else 0 for other in axes))
+        points = [build_point(*numbers) for numbers in _products(axes)]
         return plans.build(points, [w.key for w in axes])
 
 
@@ -74,8 +74,8 @@ def point(texts: Sequence[str]) -> Point:
             raise ConfigError(
                 f"{axes[0].key}: train does one run, got {count} values; use `harness sweep`"
             )
-        (only,) = plans.build([_point(words, {}, _composer(words))], []).points
-        return only
+        (single,) = plans.build([_point(words, {}, _composer(words))], []).points
+        return single
 
 
 @contextlib.contextmanager
@@ -101,7 +101,7 @@ def _read(texts: Sequence[str]) -> list[ParsedOverride]:
     return list({w.key: w for w in [*from_file, *words]}.values())
 
 
-def _at(word: ParsedOverride, number: int) -> str:
+def _with_one_value(word: ParsedOverride, number: int) -> str:
     """Return the override with one value of its axis. Keys inside open keys get `++`, since they
     may not exist yet.
     """
@@ -112,19 +112,19 @@ def _at(word: ParsedOverride, number: int) -> str:
 
 def _composer(words: Sequence[ParsedOverride]) -> Composer:
     """Return a cached function that composes `words`, given the index of each one's value."""
-    first, options = _compose_checked([_at(w, 0) for w in words])
+    first, options = _compose_checked([_with_one_value(w, 0) for w in words])
 
     @functools.cache
-    def composed(numbers: tuple[int, ...]) -> DictConfig:
-        at = list(zip(words, numbers, strict=True))
-        chosen = {w.key: w.values[n] for w, n in at if w.swept and w.key in keys.groups()}
-        texts = [_at(word, number) for word, number in at]
+    def compose_at(numbers: tuple[int, ...]) -> DictConfig:
+        numbered = list(zip(words, numbers, strict=True))
+        chosen = {w.key: w.values[n] for w, n in numbered if w.swept and w.key in keys.groups()}
+        texts = [_with_one_value(word, number) for word, number in numbered]
         values = OmegaConf.to_container(compose("config", texts)) if any(numbers) else first
         overrides.refuse_resolvers(values)
         _check_names(values, {**options, **chosen})
         return _to_schema(values)
 
-    return composed
+    return compose_at
 
 
 def _compose_checked(texts: Sequence[str]) -> tuple[Any, dict[str, Any]]:
@@ -172,36 +172,38 @@ def _products(axes: Sequence[ParsedOverride]) -> Iterator[tuple[int, ...]]:
     yield from itertools.product(*(range(len(axis.values)) for axis in axes))
 
 
-def _point(words: Sequence[ParsedOverride], at: Mapping[str, int], composed: Composer) -> Point:
-    """Build the point whose swept keys have the value with the index in `at`, else the first."""
-    numbered = [(w, at.get(w.key, 0)) for w in words]
-    config = copy.deepcopy(composed(tuple(n if _chooses(w) else 0 for w, n in numbered)))
+def _point(
+    words: Sequence[ParsedOverride], indices: Mapping[str, int], composer: Composer
+) -> Point:
+    """Build the point whose swept keys have the value at the index in `indices`, or the first."""
+    numbered = [(w, indices.get(w.key, 0)) for w in words]
+    config = copy.deepcopy(composer(tuple(n if _needs_hydra(w) else 0 for w, n in numbered)))
     for word, number in numbered:
-        if word.swept and not _chooses(word):
+        if word.swept and not _needs_hydra(word):
             overrides.refuse_resolvers(word.values[number], word.key)
             OmegaConf.update(config, word.key, word.values[number], merge=False)
-    ours = [(w, n) for w, n in numbered if not w.key.startswith("hydra")]
-    values = {w.key: w.values[n] for w, n in ours}
-    return Point(tuple(_at(w, n) for w, n in ours), values, _to_run_config(config))
+    run_words = [(w, n) for w, n in numbered if not w.key.startswith("hydra")]
+    values = {w.key: w.values[n] for w, n in run_words}
+    return Point(tuple(_with_one_value(w, n) for w, n in run_words), values, _to_run_config(config))
 
 
-def _chooses(word: ParsedOverride) -> bool:
+def _needs_hydra(word: ParsedOverride) -> bool:
     """True if the override must be composed by Hydra: it chooses an option or removes a key."""
     return word.key in keys.groups() or word.prefix == "~"
 
 
 def _to_run_config(config: DictConfig) -> RunConfig:
     """Convert to a RunConfig, whose parts check their values when they are built."""
-    built = OmegaConf.to_object(config)
-    assert isinstance(built, RunConfig)
-    return built
+    run_config = OmegaConf.to_object(config)
+    assert isinstance(run_config, RunConfig)
+    return run_config
 
 
 def _to_schema(values: Any) -> DictConfig:
     """Convert composed values to the schema's types. Raises OmegaConf's error for unknown keys."""
-    typed = OmegaConf.merge(_schema(), values)
-    assert isinstance(typed, DictConfig)
-    return typed
+    merged = OmegaConf.merge(_schema(), values)
+    assert isinstance(merged, DictConfig)
+    return merged
 
 
 def hydra_initialized() -> contextlib.AbstractContextManager[None]:

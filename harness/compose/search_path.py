@@ -54,12 +54,12 @@ def sweep_names() -> list[str]:
 
 def option_file(group: str, name: str) -> Path | None:
     """Return the file that GROUP=NAME reads: the first one found."""
-    return _first(folder / group / f"{name}.yaml" for folder in conf_folders())
+    return _first_existing(folder / group / f"{name}.yaml" for folder in conf_folders())
 
 
 def sweep_file(name: str) -> Path | None:
     """Return the file that +sweeps=NAME reads."""
-    return _first(folder / f"{name}.yaml" for folder in sweep_folders())
+    return _first_existing(folder / f"{name}.yaml" for folder in sweep_folders())
 
 
 def study_names() -> list[str]:
@@ -70,7 +70,7 @@ def study_names() -> list[str]:
 def study_file(name: str) -> Path | None:
     """Return the file of a study; None if there is none, or if `name` is a path."""
     return (
-        _first(folder / f"{name}.yaml" for folder in _study_folders())
+        _first_existing(folder / f"{name}.yaml" for folder in _study_folders())
         if _is_plain_name(name)
         else None
     )
@@ -87,18 +87,20 @@ def _is_plain_name(name: str) -> bool:
 def read_yaml(path: Path) -> dict[str, object]:
     """Read the mapping in `path`. Raises ConfigError, naming the file, for anything else."""
     if not path.is_file():
-        raise ConfigError(f"{path}: must be a file, got {_instead(path)}")
+        raise ConfigError(f"{path}: must be a file, got {_describe_other(path)}")
     try:
         values = plain_file.yaml_values(path)
     except DataError as error:
         raise ConfigError(str(error)) from error
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        given = "names that are not text" if isinstance(values, dict) else _format_given(values)
-        raise ConfigError(f"{path}: must be a mapping of names to values, got {given}")
+        description = (
+            "names that are not text" if isinstance(values, dict) else _format_given(values)
+        )
+        raise ConfigError(f"{path}: must be a mapping of names to values, got {description}")
     return values
 
 
-def _instead(path: Path) -> str:
+def _describe_other(path: Path) -> str:
     if path.is_symlink():
         return f"a link to {path.readlink()}, which is not one"
     return "a folder" if path.is_dir() else "a pipe or a device" if path.exists() else "none"
@@ -107,8 +109,8 @@ def _instead(path: Path) -> str:
 def _format_given(value: object) -> str:
     if value is None:
         return "an empty file"
-    shown = repr(value)
-    return shown if len(shown) <= LONGEST else f"{shown[:LONGEST]}..."
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _existing_folders(name: str) -> tuple[Path, ...]:
@@ -119,5 +121,5 @@ def _names(folders: Iterable[Path]) -> list[str]:
     return sorted({file.stem for folder in folders for file in folder.glob("*.yaml")})
 
 
-def _first(files: Iterable[Path]) -> Path | None:
+def _first_existing(files: Iterable[Path]) -> Path | None:
     return next((file for file in files if file.exists() or file.is_symlink()), None)

@@ -22,7 +22,7 @@ def grants(overrides: Sequence[str]) -> frozenset[Grant]:
     Values in sweep files, studies and conf/ give no grants. Raises ConfigError for an override that
     cannot be parsed.
     """
-    urls = _values(HOST, overrides) or _default()
+    urls = _values(HOST, overrides) or _default_urls()
     typed = set[Grant]()
     for url in urls:
         for variable in _values(VARIABLE, overrides):
@@ -36,8 +36,8 @@ def _values(key: str, overrides: Sequence[str]) -> list[str]:
     return [value for word in parse(words) for value in word.values if isinstance(value, str)]
 
 
-def _default() -> list[str]:
+def _default_urls() -> list[str]:
     """Return the default address if it is on this machine, else none."""
     url = SimulatorConfig.base_url
-    here = ipaddress.ip_address(urlsplit(url).hostname or "").is_loopback
-    return [url] if here else []
+    is_local = ipaddress.ip_address(urlsplit(url).hostname or "").is_loopback
+    return [url] if is_local else []

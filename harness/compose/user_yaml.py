@@ -32,18 +32,18 @@ def check(
     """
     _check_config(CONFIG)
     params: list[ParsedOverride] = []
-    named: dict[str, list[str]] = {}
+    names_by_group: dict[str, list[str]] = {}
     for word in words:
         if word.key == "sweeps":
             params = _read_sweep(str(word.values[0]), parse)
         elif word.key in keys.groups() and word.prefix != "~":
-            named[word.key] = [str(name) for name in word.values]
-    followed = _DefaultsWalker()
+            names_by_group[word.key] = [str(name) for name in word.values]
+    walker = _DefaultsWalker()
     for group in keys.groups():
-        for name in named.get(group, []):
+        for name in names_by_group.get(group, []):
             _check_option(group, name)
-        for name in dict.fromkeys([*named.get(group, []), *_in_place_of_ours(group)]):
-            followed.follow(group, name)
+        for name in dict.fromkeys([*names_by_group.get(group, []), *_replaced_options(group)]):
+            walker.follow(group, name)
     return params
 
 
@@ -63,13 +63,15 @@ def check_file(file: Path) -> None:
         raise ConfigError(f"{file}: {overrides.not_yours('searchpath')}")
 
 
-def _in_place_of_ours(group: str) -> list[str]:
+def _replaced_options(group: str) -> list[str]:
     """Return the shipped options, possibly defaults, that files of the current folder replace."""
     shipped = installation.shipped() / "conf" / group
-    here = Path("conf") / group
-    if shipped.resolve() == here.resolve():
+    own_folder = Path("conf") / group
+    if shipped.resolve() == own_folder.resolve():
         return []
-    return [file.stem for file in sorted(shipped.glob("*.yaml")) if (here / file.name).exists()]
+    return [
+        file.stem for file in sorted(shipped.glob("*.yaml")) if (own_folder / file.name).exists()
+    ]
 
 
 class _DefaultsWalker:
@@ -78,35 +80,35 @@ class _DefaultsWalker:
     def __init__(self) -> None:
         self._count = 0
 
-    def follow(self, group: str, name: str, above: tuple[Path, ...] = ()) -> None:
+    def follow(self, group: str, name: str, ancestors: tuple[Path, ...] = ()) -> None:
         """Check the option's file and those in its defaults. Raises ConfigError, also for a cycle
         and for more than MOST_FILES files.
         """
         file = search_path.option_file(group, name)
         if file is None or file.is_relative_to(installation.shipped() / "conf"):
             return
-        if file in above:
-            way = " -> ".join(path.name for path in (*above[above.index(file) :], file))
-            raise ConfigError(f"{file}: its defaults must not lead back to itself, got {way}")
+        if file in ancestors:
+            cycle = " -> ".join(path.name for path in (*ancestors[ancestors.index(file) :], file))
+            raise ConfigError(f"{file}: its defaults must not lead back to itself, got {cycle}")
         self._count += 1
         if self._count > MOST_FILES:
             rule = f"defaults must lead to at most {MOST_FILES} files, got more"
-            raise ConfigError(f"{(*above, file)[0]}: its {rule}")
+            raise ConfigError(f"{(*ancestors, file)[0]}: its {rule}")
         check_file(file)
         for entry in _entries(search_path.read_yaml(file).get("defaults")):
-            self.follow(*_locate(group, entry), (*above, file))
+            self.follow(*_locate(group, entry), (*ancestors, file))
 
 
 def _refuse_targets(file: Path, values: Any, key: str = "") -> None:
     """Raise ConfigError for a `_target_` at any depth, since it names code to run."""
     parts = values.items() if isinstance(values, dict) else enumerate(values)
     for name, value in parts:
-        at = f"{key}.{name}" if key else str(name)
+        full_key = f"{key}.{name}" if key else str(name)
         if name == launcher_settings.TARGET:
             rule = "no file in a conf/ or sweeps/ may name code to run"
-            raise ConfigError(f"{file}: {at}: {rule}, got {str(value)!r:.80}")
+            raise ConfigError(f"{file}: {full_key}: {rule}, got {str(value)!r:.80}")
         if isinstance(value, dict | list):
-            _refuse_targets(file, value, at)
+            _refuse_targets(file, value, full_key)
 
 
 def _check_config(path: Path) -> None:
@@ -228,15 +230,15 @@ def _entries(defaults: Any) -> Iterator[str]:
     """
     for entry in defaults if isinstance(defaults, list) else ():
         if isinstance(entry, str) and entry != "_self_":
-            yield _plain(entry.partition("@")[0])
+            yield _without_suffix(entry.partition("@")[0])
         for key, names in entry.items() if isinstance(entry, dict) else ():
             group = str(key).split()[-1:] or [""]
             for name in names if isinstance(names, list) else [names]:
                 if name is not None:
-                    yield f"{group[0].partition('@')[0]}/{_plain(str(name))}"
+                    yield f"{group[0].partition('@')[0]}/{_without_suffix(str(name))}"
 
 
-def _plain(name: str) -> str:
+def _without_suffix(name: str) -> str:
     """Remove a `.yaml` ending, which Hydra ignores."""
     return name.removesuffix(".yaml")
 
@@ -251,5 +253,5 @@ def _refuse_interpolation(file: Path, entry: str) -> None:
 def _locate(group: str, entry: str) -> tuple[str, str]:
     """Return the group and the name of an entry in a file of `group`."""
     path = entry.removeprefix("/") if entry.startswith("/") or not group else f"{group}/{entry}"
-    below, _, name = path.rpartition("/")
-    return below, name
+    subgroup, _, name = path.rpartition("/")
+    return subgroup, name

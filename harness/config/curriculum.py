@@ -62,7 +62,9 @@ class CurriculumConfig:
         if self.medium_from is not None and self.hard_from is not None:
             in_range("curriculum.hard_from", self.hard_from, self.medium_from, LAST_STEP)
 
-    def check_users(self, simulator_kind: str, own: DifficultyConfig, levels: LevelsConfig) -> None:
+    def check_users(
+        self, simulator_kind: str, difficulty: DifficultyConfig, levels: LevelsConfig
+    ) -> None:
         """Raise ConfigError if the curriculum does not work with these simulated users."""
         if self.kind == "reverse" and simulator_kind not in IN_PROCESS:
             raise ConfigError(
@@ -70,31 +72,33 @@ class CurriculumConfig:
                 f"can be taken over in the middle, got simulator.kind {simulator_kind}"
             )
         if self.kind in CLIMBS:  # each level must be valid in combination with the run's own keys
-            level_ladder(own, levels)
+            level_ladder(difficulty, levels)
 
 
-def level_ladder(own: DifficultyConfig, levels: LevelsConfig) -> tuple[DifficultyConfig, ...]:
-    """Return easy, medium and hard as they are in a run with the difficulty `own`.
+def level_ladder(
+    difficulty: DifficultyConfig, levels: LevelsConfig
+) -> tuple[DifficultyConfig, ...]:
+    """Return easy, medium and hard as they are in a run with this `difficulty`.
 
     Keys in which the named levels differ have the level's value. All others, such as turn cap,
     start emotion and reward noise, have the run's own value at every level.
     """
-    named = (levels.easy, levels.medium, levels.hard)
-    names = [field.name for field in dataclasses.fields(own)]
-    differ = [n for n in names if len({repr(getattr(level, n)) for level in named}) > 1]
+    named_levels = (levels.easy, levels.medium, levels.hard)
+    names = [field.name for field in dataclasses.fields(difficulty)]
+    differing = [n for n in names if len({repr(getattr(level, n)) for level in named_levels}) > 1]
     return tuple(
-        dataclasses.replace(own, **{name: getattr(level, name) for name in differ})
-        for level in named
+        dataclasses.replace(difficulty, **{name: getattr(level, name) for name in differing})
+        for level in named_levels
     )
 
 
 def trained_levels(
-    settings: CurriculumConfig, own: DifficultyConfig, levels: LevelsConfig
+    settings: CurriculumConfig, difficulty: DifficultyConfig, levels: LevelsConfig
 ) -> tuple[DifficultyConfig, ...]:
     """Return the levels that a run can train on."""
     if settings.kind not in CLIMBS:
-        return (own,)
-    ladder = level_ladder(own, levels)
+        return (difficulty,)
+    ladder = level_ladder(difficulty, levels)
     if settings.kind != "mixed":
         return ladder
     weights = (settings.weight_easy, settings.weight_medium, settings.weight_hard)

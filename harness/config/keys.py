@@ -165,20 +165,20 @@ def compare_keys(values: Mapping[str, Any]) -> KeyDifference:
     Values are not compared, and `schema` does not count as a key.
     """
     expected = {key.name: key.default for key in every_key()}
-    given = [name for name in _dotted(values) if name != "schema"]
-    absent = expected.keys() - set(given)
+    names = [name for name in _dotted_keys(values) if name != "schema"]
+    missing = expected.keys() - set(names)
     return KeyDifference(
-        tuple(name for name in given if name not in expected),
-        {name: default for name, default in expected.items() if name in absent},
+        tuple(name for name in names if name not in expected),
+        {name: default for name, default in expected.items() if name in missing},
     )
 
 
-def _dotted(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+def _dotted_keys(values: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
     """Yield the dotted keys of the leaves of nested mappings."""
     for name, value in values.items():
         key = f"{prefix}{name}"
         if isinstance(value, Mapping) and value and key not in open_keys():
-            yield from _dotted(value, f"{key}.")
+            yield from _dotted_keys(value, f"{key}.")
         else:
             yield key
 

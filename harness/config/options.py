@@ -91,8 +91,8 @@ def plug_in(kind: str, name: str, base: type) -> Any:
         rule = "must be a frozen dataclass and a subclass of"
         raise ConfigError(f"{where} {rule} {base.__module__}.{base.__name__}, got {item!r}")
     if inspect.isabstract(item):
-        lacking = ", ".join(sorted(item.__abstractmethods__))
-        raise ConfigError(f"{where} must define {lacking}, got {item!r} without")
+        missing = ", ".join(sorted(item.__abstractmethods__))
+        raise ConfigError(f"{where} must define {missing}, got {item!r} without")
     for part in dataclasses.fields(item):
         if part.init and part.default is part.default_factory is dataclasses.MISSING:
             rule = f"must have a default for each option, got none for {part.name}"
@@ -140,7 +140,7 @@ def _int_to_float(value: Any, kind: Any) -> Any:
     kinds = typing.get_args(kind) if typing.get_origin(kind) in (Union, UnionType) else (kind,)
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value) if float in kinds and int not in kinds else value
-    inner = next((one for one in kinds if typing.get_origin(one) in (list, Sequence)), None)
+    inner = next((part for part in kinds if typing.get_origin(part) in (list, Sequence)), None)
     if isinstance(value, list) and inner is not None:
-        return [_int_to_float(one, typing.get_args(inner)[0]) for one in value]
+        return [_int_to_float(item, typing.get_args(inner)[0]) for item in value]
     return value

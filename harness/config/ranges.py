@@ -201,12 +201,14 @@ def either(names: Iterable[str]) -> str:
 def in_words(conditions: Sequence[Condition]) -> tuple[str, ...]:
     """Return each condition as text, with those that exclude values of one key as one list."""
     excluded: dict[str, list[Any]] = {}
-    for one in conditions:
-        if isinstance(one, Unless):
-            excluded.setdefault(one.selector, []).extend(one.values)
+    for condition in conditions:
+        if isinstance(condition, Unless):
+            excluded.setdefault(condition.selector, []).extend(condition.values)
     merged = (
-        replace(one, values=tuple(excluded[one.selector])) if isinstance(one, Unless) else one
-        for one in conditions
+        replace(condition, values=tuple(excluded[condition.selector]))
+        if isinstance(condition, Unless)
+        else condition
+        for condition in conditions
     )
     return tuple(dict.fromkeys(map(str, merged)))
 

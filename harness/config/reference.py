@@ -92,8 +92,8 @@ class KeyGroup:
 def groups() -> tuple[KeyGroup, ...]:
     """Return every group except the methods of remedies, the run's own keys first."""
     parts = keys.parts(RunConfig)
-    own = _group(RUN, RunConfig, "")
-    return own, *(_group(name, parts[name], name) for name in keys.groups())
+    run_group = _group(RUN, RunConfig, "")
+    return run_group, *(_group(name, parts[name], name) for name in keys.groups())
 
 
 def of_options(name: str, item: type[Options]) -> KeyGroup:
@@ -105,14 +105,14 @@ def of_options(name: str, item: type[Options]) -> KeyGroup:
     return KeyGroup(name, meaning, (), entries(item, item.key()))
 
 
-def text(shown: Sequence[KeyGroup]) -> str:
+def text(key_groups: Sequence[KeyGroup]) -> str:
     """Format the groups as plain text in 80 columns."""
-    return "\n\n".join("\n".join(_group_lines(group)) for group in shown)
+    return "\n\n".join("\n".join(_group_lines(group)) for group in key_groups)
 
 
-def markdown(shown: Sequence[KeyGroup]) -> str:
+def markdown(key_groups: Sequence[KeyGroup]) -> str:
     """Return the contents of docs/config.md."""
-    return "\n".join([INTRODUCTION, *(line for group in shown for line in _section(group))])
+    return "\n".join([INTRODUCTION, *(line for group in key_groups for line in _section(group))])
 
 
 def format_value(value: Any) -> str:
@@ -189,13 +189,13 @@ def _meanings(part: type) -> dict[str, str]:
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(part))).body
     assert isinstance(tree, ast.ClassDef)
     return {
-        field.target.id: " ".join(below.value.value.split())
-        for field, below in pairwise(tree.body)
+        field.target.id: " ".join(docstring.value.value.split())
+        for field, docstring in pairwise(tree.body)
         if isinstance(field, ast.AnnAssign)
         and isinstance(field.target, ast.Name)
-        and isinstance(below, ast.Expr)
-        and isinstance(below.value, ast.Constant)
-        and isinstance(below.value.value, str)
+        and isinstance(docstring, ast.Expr)
+        and isinstance(docstring.value, ast.Constant)
+        and isinstance(docstring.value.value, str)
     }
 
 
@@ -219,9 +219,9 @@ def _values(entry: KeyEntry) -> str:
 
 def _use(entry: KeyEntry) -> str:
     """Return the conditions for the key, and a note if only an option sets it; often empty."""
-    with_ = f"Only with {' and '.join(entry.used_with)}." if entry.used_with else ""
-    by = f"Set by {entry.key.split('.')[0]}=NAME only." if entry.set_by_option else ""
-    return f"{with_}{by}"
+    only_with = f"Only with {' and '.join(entry.used_with)}." if entry.used_with else ""
+    set_by = f"Set by {entry.key.split('.')[0]}=NAME only." if entry.set_by_option else ""
+    return f"{only_with}{set_by}"
 
 
 def _wrap(line: str, indent: str) -> list[str]:

@@ -76,9 +76,9 @@ def execute(
 
 def refuse_if_held(run: RunFolder) -> None:
     """Raise StoppedError, naming the process, if a live one holds the folder."""
-    by = holder.holder(run)
-    if by is not None:
-        raise StoppedError(f"{run.path}: held by process {by}")
+    process_id = holder.holder(run)
+    if process_id is not None:
+        raise StoppedError(f"{run.path}: held by process {process_id}")
 
 
 def _supervise(
@@ -132,9 +132,9 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=POLL_S)
         return child.returncode is not None
-    until, pause_s = time.monotonic() + POLL_S, 0.001
+    deadline, pause_s = time.monotonic() + POLL_S, 0.001
     while not os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG):
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             return False
         time.sleep(pause_s)
         pause_s = min(2 * pause_s, 0.05)
@@ -144,11 +144,11 @@ def _has_ended(child: subprocess.Popen[bytes]) -> bool:
 def _settle(run: RunFolder, code: int, stopping: bool) -> RunStatus:
     """Return the run's status, after correcting run.json if the child ended without writing it."""
     status = run_status.read(run.status)
-    said_so = status.exit_code == code and status.status in ("done", "failed", "stopped")
-    if said_so or holder.holder(run) is not None:
+    has_written = status.exit_code == code and status.status in ("done", "failed", "stopped")
+    if has_written or holder.holder(run) is not None:
         return status
-    ended = _infer_outcome(run, code, stopping)
-    status = replace(status, status=ended[0], reason=ended[1], exit_code=ended[2])
+    outcome = _infer_outcome(run, code, stopping)
+    status = replace(status, status=outcome[0], reason=outcome[1], exit_code=outcome[2])
     run_status.write(run.status, status)
     return status
 

@@ -44,7 +44,7 @@ def measured_in_background(root: Path) -> Iterator[None]:
 
     Runs do not need their cards: a failure is printed and does not end the sweep.
     """
-    if _complete(root):
+    if _is_complete(root):
         yield
         return
     command = [
@@ -81,15 +81,15 @@ def scripted_key(
     level: Mapping[str, Any], medium: Mapping[str, Any], group_size: int, reader: Reader
 ) -> str:
     """Return the `key` of a scripted user's level."""
-    heard = [] if reader in (LEXICAL, users.SECOND) else [reader.name]
-    return digest(*users.users_key_part(reader), level, medium, group_size, *heard)
+    reader_names = [] if reader in (LEXICAL, users.SECOND) else [reader.name]
+    return digest(*users.users_key_part(reader), level, medium, group_size, *reader_names)
 
 
-def digest(*played: Any) -> str:
-    """Return a hash, 16 hex digits, of `played` and the versions of simulator and calibration."""
-    meaning = [simulator.VERSION, calibration.VERSION]
-    whole = hashlib.sha256(json.dumps([played, meaning], sort_keys=True).encode())
-    return whole.hexdigest()[:16]
+def digest(*parts: Any) -> str:
+    """Return a hash, 16 hex digits, of `parts` and the versions of simulator and calibration."""
+    versions = [simulator.VERSION, calibration.VERSION]
+    hasher = hashlib.sha256(json.dumps([parts, versions], sort_keys=True).encode())
+    return hasher.hexdigest()[:16]
 
 
 def make(root: Path) -> None:
@@ -98,8 +98,8 @@ def make(root: Path) -> None:
     Existing cards are kept: when a study gets more seeds, the simulator may have a newer version.
     """
     present = _cards_in(root)
-    lacking = _lacking(root, present)
-    configs = {name: run_folder.read_config(RunFolder(root / name)) for name in lacking}
+    missing = _missing_runs(root, present)
+    configs = {name: run_folder.read_config(RunFolder(root / name)) for name in missing}
     levels: dict[str, list[str]] = {}
     for name, config in configs.items():
         levels.setdefault(key(config), []).append(name)
@@ -107,9 +107,9 @@ def make(root: Path) -> None:
     atomic.write_json(root / FILE, {"schema": SCHEMA, "cards": [*present, *cards]})
 
 
-def _complete(root: Path) -> bool:
+def _is_complete(root: Path) -> bool:
     with contextlib.suppress(DataError):  # the process that creates the cards reports it
-        return not _lacking(root, _cards_in(root))
+        return not _missing_runs(root, _cards_in(root))
     return False
 
 
@@ -125,7 +125,7 @@ def _cards_in(root: Path) -> list[Any]:
     return entries
 
 
-def _lacking(root: Path, present: Sequence[Any]) -> list[str]:
+def _missing_runs(root: Path, present: Sequence[Any]) -> list[str]:
     """Return the names of the runs without a card."""
     listed = {name for entry in present for name in entry["runs"]}
     return [row.name for row in sweep_file.read(root).runs if row.name not in listed]
@@ -133,8 +133,8 @@ def _lacking(root: Path, present: Sequence[Any]) -> list[str]:
 
 def _entry(key: str, names: Sequence[str], config: RunConfig) -> Mapping[str, Any]:
     level = config.difficulty.knobs()
-    scripted = config.simulator.kind in IN_PROCESS
-    card = _card(key, config) if scripted else None  # served users have no cards yet
+    is_scripted = config.simulator.kind in IN_PROCESS
+    card = _card(key, config) if is_scripted else None  # served users have no cards yet
     return {"level": level["name"], "runs": names, "difficulty": level, "card": card}
 
 
@@ -186,9 +186,9 @@ def measure(config: RunConfig) -> Mapping[str, Any]:
     from harness.calibration import card, contexts
 
     reader = users.reader_of(config.simulator)
-    where = contexts.collect_contexts(config.levels.medium, reader)
-    grouped = config.algorithm.group_size
-    return card.measure(config.difficulty, where, grouped, reader).card.to_json()
+    measured_contexts = contexts.collect_contexts(config.levels.medium, reader)
+    group_size = config.algorithm.group_size
+    return card.measure(config.difficulty, measured_contexts, group_size, reader).card.to_json()
 
 
 def main() -> None:

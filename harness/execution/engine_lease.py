@@ -50,23 +50,23 @@ def take(
     is_told = False
     while not give_up():
         with atomic.storage_errors(min(locks.values())):
-            taken = _lease_place(locks, places) if places else _alone(locks)
-        if taken is not None:
-            return taken
+            lease = _lease_place(locks, places) if places else _lease_alone(locks)
+        if lease is not None:
+            return lease
         if not is_told:
-            free = "has place for one more run" if places else "no other run has"
-            tell(f"waits for a vLLM server that {free}: {', '.join(urls)}")
+            condition = "has place for one more run" if places else "no other run has"
+            tell(f"waits for a vLLM server that {condition}: {', '.join(urls)}")
             is_told = True
         time.sleep(gpu_lease.POLL_S)
     raise StoppedError("stopped while waiting for a free vLLM server")
 
 
-def _alone(locks: Mapping[str, Path]) -> EngineLease | None:
+def _lease_alone(locks: Mapping[str, Path]) -> EngineLease | None:
     """Lease a server that no other run uses; None if there is none."""
     for url, path in locks.items():
-        held = gpu_lease.lock(path)
-        if held is not None:
-            return EngineLease(url, (held,))
+        descriptor = gpu_lease.lock(path)
+        if descriptor is not None:
+            return EngineLease(url, (descriptor,))
     return None
 
 
@@ -78,9 +78,9 @@ def _lease_place(locks: Mapping[str, Path], places: Mapping[str, int]) -> Engine
     """
     for place in range(max(places.values())):
         for url, path in locks.items():
-            held = gpu_lease.part(path, place) if place < places[url] else ()
-            if held:
-                return EngineLease(url, held)
+            descriptors = gpu_lease.part(path, place) if place < places[url] else ()
+            if descriptors:
+                return EngineLease(url, descriptors)
     return None
 
 
@@ -105,12 +105,12 @@ def lock_of(url: str) -> Path:
 def _host(name: str, port: int) -> tuple[str, bool]:
     """Return a canonical name of a host, and whether it is this machine."""
     try:
-        found = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
+        addresses = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM)
     except OSError:  # unknown host; the run reports that when it connects
         return name.lower(), False
-    if any(_is_here(family, str(address[0])) for family, *_, address in found):
+    if any(_is_here(family, str(address[0])) for family, *_, address in addresses):
         return "here", True
-    return min(str(address[0]) for *_, address in found), False
+    return min(str(address[0]) for *_, address in addresses), False
 
 
 def _is_here(family: int, address: str) -> bool:

@@ -19,14 +19,14 @@ def shared(config: RunConfig) -> dict[str, int]:
 
 def in_all(configs: Iterable[RunConfig]) -> int | None:
     """Return how many of these runs the servers can serve at once; None if a run names none."""
-    room = dict[str, int]()
+    places = dict[str, int]()
     for config in configs:
         urls = engine_choice.addresses(config)
         if not urls:
             return None
-        if set(urls) - room.keys():
-            room |= shared(config) or dict.fromkeys(urls, 1)
-    return sum(room.values())
+        if set(urls) - places.keys():
+            places |= shared(config) or dict.fromkeys(urls, 1)
+    return sum(places.values())
 
 
 def _places(url: str) -> int:

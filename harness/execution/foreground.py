@@ -33,51 +33,51 @@ def start_run(path: Path, overrides: Sequence[str], events: str | None) -> NoRet
     from harness.compose import planner, typed_grants  # imports Hydra, which a resume avoids
 
     config = planner.point(overrides).config
-    where = RunFolder(path.resolve())
+    run = RunFolder(path.resolve())
     if nodes.is_helper(config):
         gpu_lease.check([config])
-        nodes.become_helper(where, config)
-    child_process.refuse_if_held(where)
+        nodes.become_helper(run, config)
+    child_process.refuse_if_held(run)
     gpu_lease.check([config])
-    sends = preflight.check([config], typed_grants.grants(overrides))
+    grants = preflight.check([config], typed_grants.grants(overrides))
     notes = user_validity.check([config])
-    preflight.check_disk_space([config], where.path)
-    preflight.tell(sends)
+    preflight.check_disk_space([config], run.path)
+    preflight.tell(grants)
     user_validity.tell(notes)
     try:
-        run_folder.refuse_others(where)
+        run_folder.refuse_others(run)
     except ConfigError:
-        child_process.refuse_if_held(where)  # another start may have come first
+        child_process.refuse_if_held(run)  # another start may have come first
         raise
     try:
-        where.path.mkdir(parents=True, exist_ok=True)
+        run.path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FolderError(f"{where.path}: {error.strerror or error}") from error
-    lock = holder.take(where)
-    run_folder.create(where, config, user_validity.record(config))
-    exec_run(where, config, events, lock, sends)
+        raise FolderError(f"{run.path}: {error.strerror or error}") from error
+    lock = holder.take(run)
+    run_folder.create(run, config, user_validity.record(config))
+    exec_run(run, config, events, lock, grants)
 
 
 def exec_run(
-    where: RunFolder,
+    run: RunFolder,
     config: RunConfig,
     events: str | None,
     lock: int,
-    sends: frozenset[Grant],
-    more: Sequence[str] = (),
+    grants: frozenset[Grant],
+    extra_arguments: Sequence[str] = (),
 ) -> NoReturn:
     """Replace this process by the run's process.
 
-    `lock`: descriptor of the folder's lock, which it inherits. `sends`: variables that it may
-    send. `more`: further arguments of its command.
+    `lock`: descriptor of the folder's lock, which it inherits. `grants`: variables that it may
+    send. `extra_arguments`: further arguments of its command.
     """
-    is_over = run_status.read(where.status).is_over
+    is_over = run_status.read(run.status).is_over
     lease = RunLease()
     if not is_over:
         lease = run_lease.take(config, process.stop_is_due, safe_text.say)
     for descriptor in (lock, *lease.descriptors):
         os.set_inheritable(descriptor, True)  # held until the run's process ends
-    arguments = ["--lock", str(lock), *(["--events", events] if events else []), *more]
-    command = child_process.command(where.path, arguments, sends)
+    arguments = ["--lock", str(lock), *(["--events", events] if events else []), *extra_arguments]
+    command = child_process.command(run.path, arguments, grants)
     sys.stdout.flush()
     os.execve(command[0], command, child_process.environment(config, lease))

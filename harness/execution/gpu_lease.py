@@ -45,15 +45,15 @@ def runs_at_once(configs: Sequence[RunConfig]) -> int:
     """Return how many of these runs can run at once on this machine, by its GPUs or cores and by
     the vLLM servers that they name.
     """
-    at_servers = engine_places.in_all(configs)
+    server_limit = engine_places.in_all(configs)
     if any(config.trainer.gpus for config in configs):
-        room = len(gpus()) // max(config.trainer.gpus for config in configs)
-        room *= min(config.trainer.runs_per_gpu for config in configs if config.trainer.gpus)
+        count = len(gpus()) // max(config.trainer.gpus for config in configs)
+        count *= min(config.trainer.runs_per_gpu for config in configs if config.trainer.gpus)
     else:
-        room = cores() // max(config.trainer.threads * config.trainer.world for config in configs)
-    if at_servers is not None:
-        room = min(room, at_servers)
-    return max(1, min(room, len(configs)))
+        count = cores() // max(config.trainer.threads * config.trainer.world for config in configs)
+    if server_limit is not None:
+        count = min(count, server_limit)
+    return max(1, min(count, len(configs)))
 
 
 def start_order(config: RunConfig) -> bool:
@@ -72,9 +72,9 @@ def gpus() -> tuple[str, ...]:
 
 def check(configs: Iterable[RunConfig]) -> None:
     """Raise DeviceError if one of them asks for more GPUs than this machine has."""
-    most = max((config.trainer.gpus for config in configs), default=0)
-    if most > len(gpus()):
-        raise _too_few(most)
+    needed = max((config.trainer.gpus for config in configs), default=0)
+    if needed > len(gpus()):
+        raise _too_few_error(needed)
 
 
 def gpu_names() -> list[str]:
@@ -83,10 +83,10 @@ def gpu_names() -> list[str]:
     if command is None:
         return []
     try:
-        done = subprocess.run([command, "-L"], capture_output=True, text=True, timeout=20)
+        result = subprocess.run([command, "-L"], capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [line for line in done.stdout.splitlines() if line.startswith("GPU ")]
+    return [line for line in result.stdout.splitlines() if line.startswith("GPU ")]
 
 
 @contextlib.contextmanager
@@ -94,11 +94,11 @@ def lease(
     count: int, give_up: Callable[[], bool] = lambda: False, runs_per_gpu: int = 1
 ) -> Iterator[GpuLease]:
     """`take` as a context manager, which releases the GPUs at the end."""
-    taken = take(count, give_up, runs_per_gpu)
+    leased = take(count, give_up, runs_per_gpu)
     try:
-        yield taken
+        yield leased
     finally:
-        for descriptor in taken.descriptors:
+        for descriptor in leased.descriptors:
             os.close(descriptor)
 
 
@@ -115,33 +115,37 @@ def take(
         return GpuLease()
     names = gpus()
     if len(names) < count:
-        raise _too_few(count)
-    folder, cards = user_folders.own_temporary("harness-gpus"), _cards(names)
+        raise _too_few_error(count)
+    folder, cards = user_folders.own_temporary("harness-gpus"), _uuids(names)
     locks = {name: folder / card.replace("/", "_") for name, card in cards.items()}
     while not give_up():
         with atomic.storage_errors(folder):
-            taken = _whole(locks, count) if runs_per_gpu == 1 else _part(locks, runs_per_gpu)
-        if taken is not None:
-            return taken
+            leased = (
+                _lease_whole(locks, count)
+                if runs_per_gpu == 1
+                else _lease_part(locks, runs_per_gpu)
+            )
+        if leased is not None:
+            return leased
         time.sleep(POLL_S)
     raise StoppedError(f"stopped while waiting for {'a free GPU' if count == 1 else 'free GPUs'}")
 
 
-def _whole(locks: Mapping[str, Path], count: int) -> GpuLease | None:
+def _lease_whole(locks: Mapping[str, Path], count: int) -> GpuLease | None:
     """Lease `count` GPUs that no other run uses; None if fewer are free."""
-    taken: dict[str, int] = {}
+    descriptors: dict[str, int] = {}
     for name, path in locks.items():
-        held = lock(path.with_name(f"{path.name}.lock"))
-        if held is not None:
-            taken[name] = held
-        if len(taken) == count:
-            return GpuLease(",".join(taken), tuple(taken.values()))
-    for descriptor in taken.values():
+        lock_descriptor = lock(path.with_name(f"{path.name}.lock"))
+        if lock_descriptor is not None:
+            descriptors[name] = lock_descriptor
+        if len(descriptors) == count:
+            return GpuLease(",".join(descriptors), tuple(descriptors.values()))
+    for descriptor in descriptors.values():
         os.close(descriptor)
     return None
 
 
-def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> GpuLease | None:
+def _lease_part(locks: Mapping[str, Path], runs_per_gpu: int) -> GpuLease | None:
     """Lease a part of a GPU, preferring the GPU with the fewest runs; None if all are taken.
 
     Every run on a shared GPU holds a shared lock of it, which keeps out runs that need the whole
@@ -149,9 +153,9 @@ def _part(locks: Mapping[str, Path], runs_per_gpu: int) -> GpuLease | None:
     """
     for number in range(runs_per_gpu):
         for name, path in locks.items():
-            held = part(path.with_name(f"{path.name}.lock"), number)
-            if held:
-                return GpuLease(name, held)
+            descriptors = part(path.with_name(f"{path.name}.lock"), number)
+            if descriptors:
+                return GpuLease(name, descriptors)
     return None
 
 
@@ -161,22 +165,22 @@ def part(path: Path, number: int) -> tuple[int, ...]:
     These are a shared lock of `path`, which keeps out those who need the whole device, and the
     part's own lock. Empty if either is taken.
     """
-    whole = lock(path, shared=True)
-    if whole is None:
+    shared_lock = lock(path, shared=True)
+    if shared_lock is None:
         return ()
-    held = lock(path.with_name(f"{path.stem}.part{number}.lock"))
-    if held is None:
-        os.close(whole)
+    part_lock = lock(path.with_name(f"{path.stem}.part{number}.lock"))
+    if part_lock is None:
+        os.close(shared_lock)
         return ()
-    return whole, held
+    return shared_lock, part_lock
 
 
-def _too_few(count: int) -> DeviceError:
-    have = len(gpus())
+def _too_few_error(count: int) -> DeviceError:
+    available = len(gpus())
     rule = (
         "must be 0 without a visible GPU"
-        if not have
-        else f"must be at most {have}, the number of visible GPUs"
+        if not available
+        else f"must be at most {available}, the number of visible GPUs"
     )
     return DeviceError(f"trainer.gpus: {rule}, got {count}")
 
@@ -197,7 +201,7 @@ def lock(path: Path, shared: bool = False) -> int | None:
     return descriptor
 
 
-def _cards(names: Iterable[str]) -> dict[str, str]:
+def _uuids(names: Iterable[str]) -> dict[str, str]:
     """Map each GPU's name to its UUID, since the jobs of a cluster may all call their GPU 0."""
     matches = [match for line in gpu_names() if (match := UUID.match(line))]
     uuids = {match[1]: match[2] for match in matches}

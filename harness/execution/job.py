@@ -42,10 +42,10 @@ def execute(
         process.die_with(launcher_pid)  # immediately if the sweep has been killed already
         for stop in process.STOP_SIGNALS:
             signal.signal(stop, lambda *_: None)  # the sweep handles stop signals
-    do = retry.execute if is_local else _execute_away
-    outcome = do(path, retry_policy.retries, granted=granted)
-    gave_up = retry.has_failed(outcome.status, outcome.reason)
-    if gave_up and (retry_policy.stop or retry.breaker_trips(dirs)):
+    execute_run = retry.execute if is_local else _execute_on_cluster
+    outcome = execute_run(path, retry_policy.retries, granted=granted)
+    has_failed = retry.has_failed(outcome.status, outcome.reason)
+    if has_failed and (retry_policy.stop or retry.breaker_trips(dirs)):
         stop_requests.request(path.parent, stop_requests.NO_NEW_RUNS)
     return outcome
 
@@ -57,19 +57,19 @@ def end_with(pid: int) -> Callable[[], None]:
     return functools.partial(process.die_with, pid)
 
 
-def _execute_away(path: Path, retries: int, granted: frozenset[Grant]) -> RunOutcome:
+def _execute_on_cluster(path: Path, retries: int, granted: frozenset[Grant]) -> RunOutcome:
     """Execute the run in a cluster's job.
 
     If the cluster signals that the job will end, the run first saves its state; then the signal is
     raised again for the launcher's plugin, by which submitit requeues the job.
     """
-    of_several = nodes.is_of_several(path)
-    if of_several:
+    uses_several_nodes = nodes.is_of_several(path)
+    if uses_several_nodes:
         retries = 0  # the helpers on the other nodes end with the attempt
-    with process.deferred_signals(REQUEUE_SIGNALS) as came:
-        outcome = retry.execute(path, retries, lambda: bool(came), granted)
-    if of_several and outcome.status != "done":  # a killed process could not tell the helpers
+    with process.deferred_signals(REQUEUE_SIGNALS) as signals:
+        outcome = retry.execute(path, retries, lambda: bool(signals), granted)
+    if uses_several_nodes and outcome.status != "done":  # a killed process told no helper
         place.tell_ended(RunFolder(path), f"ended with exit code {outcome.exit_code}")
-    if came and outcome.status not in ("done", "failed"):  # stopped or not started
-        signal.raise_signal(came[0])
+    if signals and outcome.status not in ("done", "failed"):  # stopped or not started
+        signal.raise_signal(signals[0])
     return outcome

@@ -71,14 +71,14 @@ def execute(
         planner.only_shipped_options(),
         planner.hydra_initialized(),
         _scratch(root, launcher) as scratch,
-        _store_settings(launcher, runs_at_once, len(dirs)) as chosen,
+        _store_settings(launcher, runs_at_once, len(dirs)) as name,
     ):
-        words = [f"{LAUNCHERS}={chosen}", f"seed=range({len(dirs)})"]
-        with _started_quietly(launcher):
+        words = [f"{LAUNCHERS}={name}", f"seed=range({len(dirs)})"]
+        with _quiet_start(launcher):
             _multirun(work, words, str(scratch))
 
 
-def _started_quietly(launcher: Launcher) -> contextlib.AbstractContextManager[None]:
+def _quiet_start(launcher: Launcher) -> contextlib.AbstractContextManager[None]:
     """Return a context in which joblib's workers start without SIGINT: the sweep handles it."""
     if launcher.plugin != "joblib":
         return contextlib.nullcontext()
@@ -144,7 +144,7 @@ def _store_settings(launcher: Launcher, runs_at_once: int, runs: int) -> Iterato
     The name is random, so that no file in a conf/ can have it. It is removed after the launch,
     since Hydra lists stored names in errors about unknown options. At most `runs` workers are used.
     """
-    workers = _of_workers(runs_at_once) if launcher.plugin == "joblib" else {}
+    workers = _worker_settings(runs_at_once) if launcher.plugin == "joblib" else {}
     settings = {**workers, **launcher.settings}
     if "n_jobs" in settings:
         settings["n_jobs"] = min(settings["n_jobs"], runs)
@@ -173,7 +173,7 @@ def _settings(launcher: Launcher) -> dict[str, Any]:
     return cast(dict[str, Any], OmegaConf.to_container(_node(launcher.plugin, launcher.settings)))
 
 
-def _of_workers(runs_at_once: int) -> dict[str, Any]:
+def _worker_settings(runs_at_once: int) -> dict[str, Any]:
     """Return settings of joblib: the number of workers, and an initializer that ends them with this
     process.
     """
@@ -181,16 +181,16 @@ def _of_workers(runs_at_once: int) -> dict[str, Any]:
 
     if "backend_kwargs" not in inspect.signature(Parallel).parameters:  # before joblib 1.5
         return {"n_jobs": runs_at_once}
-    ends = {"_target_": f"{jobs.__name__}.{jobs.end_with.__name__}", "pid": os.getpid()}
-    return {"n_jobs": runs_at_once, "initializer": ends}
+    initializer = {"_target_": f"{jobs.__name__}.{jobs.end_with.__name__}", "pid": os.getpid()}
+    return {"n_jobs": runs_at_once, "initializer": initializer}
 
 
 def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
     """Run `task` for each job and return its values in job order. Hydra writes to `folder`."""
-    place = [f"hydra.sweep.dir={_quote(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
+    folder_words = [f"hydra.sweep.dir={_quote(folder)}", "hydra.sweep.subdir=${hydra.job.num}"]
     hydra = GlobalHydra.instance().hydra
     assert hydra is not None
-    words = [*overrides, *place, *planner.QUIET, "hydra.mode=MULTIRUN"]
+    words = [*overrides, *folder_words, *planner.QUIET, "hydra.mode=MULTIRUN"]
     batches = hydra.multirun("config", task, words)
     return [job.return_value for batch in batches for job in batch]
 

@@ -63,9 +63,9 @@ def _fill(
     for row, point in zip(rows, plan.points, strict=True):
         validity = user_validity.record(point.config)
         run_folder.create(RunFolder(root / row.name), point.config, validity)
-    made = Sweep(str(root), plan.axes, rows, tuple(command), name, note)
-    sweep_file.write(root, made)
-    return made
+    sweep = Sweep(str(root), plan.axes, rows, tuple(command), name, note)
+    sweep_file.write(root, sweep)
+    return sweep
 
 
 def read(root: Path) -> Sweep:
@@ -81,30 +81,30 @@ def read_for_display(root: Path) -> Sweep:
     return _read(root, _with_shown_status)
 
 
-def _read(root: Path, state: Callable[[LedgerRow], LedgerRow]) -> Sweep:
+def _read(root: Path, update: Callable[[LedgerRow], LedgerRow]) -> Sweep:
     root = root.resolve()
     sweep = sweep_file.read(root)
-    rows = [state(replace(row, dir=str(root / row.name))) for row in sweep.runs]
+    rows = [update(replace(row, dir=str(root / row.name))) for row in sweep.runs]
     return replace(sweep, dir=str(root), runs=rows)
 
 
 def refresh(sweep: Sweep) -> Sweep:
     """Read the sweep's runs again, and write sweep.json if they have changed."""
-    return _with_rows(sweep, [with_current_status(row) for row in sweep.runs])
+    return _update_rows(sweep, [with_current_status(row) for row in sweep.runs])
 
 
 def follow(sweep: Sweep) -> Sweep:
     """`refresh`, without reading finished runs again; called every second."""
-    return _with_rows(
+    return _update_rows(
         sweep, [row if row.status == "done" else with_current_status(row) for row in sweep.runs]
     )
 
 
-def _with_rows(sweep: Sweep, rows: list[LedgerRow]) -> Sweep:
-    now = replace(sweep, runs=rows)
-    if now != sweep:
-        sweep_file.write(Path(str(now.dir)), now)
-    return now
+def _update_rows(sweep: Sweep, rows: list[LedgerRow]) -> Sweep:
+    updated = replace(sweep, runs=rows)
+    if updated != sweep:
+        sweep_file.write(Path(str(updated.dir)), updated)
+    return updated
 
 
 def unfinished(sweep: Sweep) -> list[LedgerRow]:
@@ -115,35 +115,39 @@ def unfinished(sweep: Sweep) -> list[LedgerRow]:
 
 def mark_failed(sweep: Sweep, errors: Mapping[str, HarnessError]) -> Sweep:
     """Mark the runs of these names as failed for these reasons, and write sweep.json."""
-    rows = [_as_failed(row, errors[row.name]) if row.name in errors else row for row in sweep.runs]
-    now = replace(sweep, runs=rows)
+    rows = [
+        _mark_row_failed(row, errors[row.name]) if row.name in errors else row for row in sweep.runs
+    ]
+    updated = replace(sweep, runs=rows)
     if errors:
-        sweep_file.write(Path(str(now.dir)), now)
-    return now
+        sweep_file.write(Path(str(updated.dir)), updated)
+    return updated
 
 
-def _as_failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
-    now = replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
+def _mark_row_failed(row: LedgerRow, error: HarnessError) -> LedgerRow:
+    failed_row = replace(row, status="failed", reason=str(error), exit_code=error.exit_code)
     run = RunFolder(Path(str(row.dir)))
     with contextlib.suppress(DataError):  # run.json is missing or damaged: only the row says it
         status = run_status.read(run.status)
-        ended = replace(status, status="failed", reason=now.reason, exit_code=now.exit_code)
-        run_status.write(run.status, ended)
-    return now
+        failed_status = replace(
+            status, status="failed", reason=failed_row.reason, exit_code=failed_row.exit_code
+        )
+        run_status.write(run.status, failed_status)
+    return failed_row
 
 
 def with_current_status(row: LedgerRow) -> LedgerRow:
     """Return the row with the status from its run folder; crashed and damaged count as failed."""
-    now = _with_shown_status(row)
-    return replace(now, status="failed") if now.status in LOST else now
+    shown_row = _with_shown_status(row)
+    return replace(shown_row, status="failed") if shown_row.status in LOST else shown_row
 
 
 def _with_shown_status(row: LedgerRow) -> LedgerRow:
-    now = run_state.of_row(row, RunFolder(Path(str(row.dir))))
-    reason = now.reason
-    if reason and now.attempts > 1 and now.status not in LOST:
-        reason = f"{reason} (attempt {now.attempts})"
-    return replace(row, status=now.status, reason=reason, exit_code=now.exit_code)
+    state = run_state.of_row(row, RunFolder(Path(str(row.dir))))
+    reason = state.reason
+    if reason and state.attempts > 1 and state.status not in LOST:
+        reason = f"{reason} (attempt {state.attempts})"
+    return replace(row, status=state.status, reason=reason, exit_code=state.exit_code)
 
 
 def _new_folder(parent: Path) -> Path:

@@ -27,16 +27,16 @@ from harness.utils import process, safe_text, slurm_step
 HELPER = "harness.train.ranks.node"
 
 
-def check_launcher(configs: Iterable[RunConfig], of_slurm: int | None) -> None:
+def check_launcher(configs: Iterable[RunConfig], slurm_nodes: int | None) -> None:
     """Raise ConfigError if the launcher does not start a run on its number of nodes.
 
-    `of_slurm`: nodes per Slurm job; None for another launcher.
+    `slurm_nodes`: nodes per Slurm job; None for another launcher.
     """
-    for wanted in {config.trainer.nodes for config in configs} - {of_slurm or 1}:
-        given = f"hydra.launcher.nodes={of_slurm}" if of_slurm else "another launcher"
+    for node_count in {config.trainer.nodes for config in configs} - {slurm_nodes or 1}:
+        launcher = f"hydra.launcher.nodes={slurm_nodes}" if slurm_nodes else "another launcher"
         raise ConfigError(
-            f"trainer.nodes={wanted} must be started by "
-            f"{slurm_step.HOW.format(n=wanted)}, got {given}"
+            f"trainer.nodes={node_count} must be started by "
+            f"{slurm_step.HOW.format(n=node_count)}, got {launcher}"
         )
 
 
@@ -56,12 +56,12 @@ def is_of_several(path: Path) -> bool:
     return False
 
 
-def become_helper(where: RunFolder, config: RunConfig) -> NoReturn:
+def become_helper(run: RunFolder, config: RunConfig) -> NoReturn:
     """Replace this process by the run's helper on this node. Raises DeviceError, StoppedError."""
     lease = run_lease.take(config, process.stop_is_due, safe_text.say)
     for descriptor in lease.descriptors:
         os.set_inheritable(descriptor, True)
-    words = _command(where.path, config)
+    words = _command(run.path, config)
     sys.stdout.flush()
     os.execve(words[0], words, child_process.environment(config, lease))
 

@@ -56,7 +56,7 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
     client library or the key, if the key may not be sent there, or if no user of simulator.profiles
     fits a level.
     """
-    sends = permission.require(config.simulator, granted)
+    grant = permission.require(config.simulator, granted)
     if config.simulator.kind == "served":
         _check_served(config.simulator)
     if config.simulator.profiles:
@@ -64,7 +64,7 @@ def check_users(config: RunConfig, granted: Collection[Grant] = frozenset()) -> 
 
         for level in (config.difficulty, *(getattr(config.levels, name) for name in LEVELS)):
             cast.check(level, config.simulator)
-    return frozenset({sends} if sends else ())
+    return frozenset({grant} if grant else ())
 
 
 STARTED = "start it, as in `vllm serve {}`, or set simulator.base_url=URL"
@@ -102,10 +102,10 @@ def tell(grants: Iterable[Grant]) -> None:
 
 
 def _check_served(simulator: SimulatorConfig) -> None:
-    absent = missing(FOR_SERVED_USERS)
-    if absent:
+    not_installed = missing(FOR_SERVED_USERS)
+    if not_installed:
         raise ConfigError(
-            f"simulator.kind: served needs {', '.join(absent)}: "
+            f"simulator.kind: served needs {', '.join(not_installed)}: "
             f"{installation.install_command('train')}"
         )
     name = simulator.api_key_env
@@ -114,23 +114,23 @@ def _check_served(simulator: SimulatorConfig) -> None:
 
 
 def _check_trackers(names: Iterable[str]) -> None:
-    wanted = sorted(names)
-    trackers.refuse_settings_here(wanted)
-    absent = missing((*wanted, *FOR_TRACKERS)) if wanted else []
-    if absent:
-        lacking = [name for name in wanted if name in absent]
+    tracker_names = sorted(names)
+    trackers.refuse_settings_here(tracker_names)
+    not_installed = missing((*tracker_names, *FOR_TRACKERS)) if tracker_names else []
+    if not_installed:
+        missing_trackers = [name for name in tracker_names if name in not_installed]
         raise ConfigError(
-            f"trainer.report_to: {', '.join(wanted)} needs {', '.join(absent)}: "
-            f"{' '.join([installation.install_command('train'), *lacking])}"
+            f"trainer.report_to: {', '.join(tracker_names)} needs {', '.join(not_installed)}: "
+            f"{' '.join([installation.install_command('train'), *missing_trackers])}"
         )
 
 
 def _check_policies(configs: Sequence[RunConfig]) -> None:
     kinds = {config.policy.kind for config in configs} - {"tabular"}
-    absent = missing(FOR_LANGUAGE_MODELS)
-    if kinds and absent:
+    not_installed = missing(FOR_LANGUAGE_MODELS)
+    if kinds and not_installed:
         raise ConfigError(
-            f"policy.kind: {min(kinds)} needs {', '.join(absent)}: "
+            f"policy.kind: {min(kinds)} needs {', '.join(not_installed)}: "
             f"{installation.install_command('train')}, "
             "or choose policy=tabular, which needs none"
         )
@@ -138,16 +138,16 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
     for config in configs:
         model_files.check(config.policy)
         engine_choice.check(config)
-        _tell(engine_choice.rejected_vllm(config))
+        _say_once(engine_choice.rejected_vllm(config))
     for policy in {c.policy for c in configs if c.policy.kind == "hf"}:
-        _try(policy)
+        _try_load(policy)
 
 
 @functools.cache
-def _tell(said: str | None) -> None:
+def _say_once(sentence: str | None) -> None:
     """Print a sentence once per process, since runs are checked again before they start."""
-    if said is not None:
-        safe_text.say(said)
+    if sentence is not None:
+        safe_text.say(sentence)
 
 
 def _check_cache(tiny: Collection[PolicyConfig]) -> None:
@@ -164,17 +164,17 @@ def _check_cache(tiny: Collection[PolicyConfig]) -> None:
 
 
 @functools.cache
-def _try(policy: PolicyConfig) -> None:
+def _try_load(policy: PolicyConfig) -> None:
     """Load the model without its weights, in a child process. Raises ConfigError if that fails,
     StorageError if the child ended with that error's exit code.
     """
     words = ["-m", "harness.policy.model_files", json.dumps(dataclasses.asdict(policy))]
-    tried = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-P", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     )
-    if tried.returncode:
-        why = tried.stdout.strip() or f"policy.model: {policy.model} must load, but does not"
-        raise (StorageError if tried.returncode == StorageError.exit_code else ConfigError)(why)
+    if result.returncode:
+        why = result.stdout.strip() or f"policy.model: {policy.model} must load, but does not"
+        raise (StorageError if result.returncode == StorageError.exit_code else ConfigError)(why)
 
 
 def missing(modules: Iterable[str]) -> list[str]:
@@ -192,13 +192,13 @@ LEARNT_BYTES = 12
 """Size of a trained weight in a checkpoint: the weight and Adam's two moments, fp32."""
 
 
-def check_disk_space(configs: Sequence[RunConfig], where: Path) -> None:
-    """Raise FolderError if `where` has less free space than the runs' rows and checkpoints need."""
-    needed, free = sum(map(least_bytes, configs)), _free_bytes(where)
+def check_disk_space(configs: Sequence[RunConfig], path: Path) -> None:
+    """Raise FolderError if `path` has less free space than the runs' rows and checkpoints need."""
+    needed, free = sum(map(least_bytes, configs)), _free_bytes(path)
     if needed > free:
         runs = f"{len(configs)} run{'s' * (len(configs) != 1)}"
         raise FolderError(
-            f"{where}: rows and checkpoints of {runs} take at least {format_size(needed)}, and "
+            f"{path}: rows and checkpoints of {runs} take at least {format_size(needed)}, and "
             f"{format_size(free)} are free; free some, or choose fewer trainer.steps or another "
             "folder"
         )
@@ -213,27 +213,27 @@ def least_bytes(config: RunConfig) -> int:
 def expected_bytes(config: RunConfig) -> int:
     """Estimate the size of a finished run's folder in bytes, with events and conversations."""
     trainer = config.trainer
-    every = trainer.conversations_every
-    kept = len({1, trainer.steps, *range(every, trainer.steps + 1, every)})
-    talked = kept * trainer.conversations * CONVERSATION_BYTES
-    return least_bytes(config) + trainer.steps * EVENT_BYTES + talked
+    interval = trainer.conversations_every
+    saved_steps = len({1, trainer.steps, *range(interval, trainer.steps + 1, interval)})
+    conversation_bytes = saved_steps * trainer.conversations * CONVERSATION_BYTES
+    return least_bytes(config) + trainer.steps * EVENT_BYTES + conversation_bytes
 
 
 def _kept_checkpoints(trainer: TrainerConfig) -> int:
     """Return the number of checkpoints at the end: the two newest and the trainer.keep_every-th."""
-    steps, every = trainer.steps, trainer.keep_every
-    saved = [n for n in (trainer.checkpoint_every, every) if n]
+    steps, keep_every = trainer.steps, trainer.keep_every
+    saved = [n for n in (trainer.checkpoint_every, keep_every) if n]
     newest = {steps, max((steps - 1) // n * n for n in saved)} - {0}
-    if not every:
+    if not keep_every:
         return len(newest)
-    return steps // every + sum(step % every != 0 for step in newest)
+    return steps // keep_every + sum(step % keep_every != 0 for step in newest)
 
 
 def _checkpoint_bytes(policy: PolicyConfig) -> int:
-    return TABULAR_BYTES if policy.kind == "tabular" else LEARNT_BYTES * _learnt(policy)
+    return TABULAR_BYTES if policy.kind == "tabular" else LEARNT_BYTES * _trained_weights(policy)
 
 
-def _learnt(policy: PolicyConfig) -> int:
+def _trained_weights(policy: PolicyConfig) -> int:
     """Return the number of trained weights, from the shape in the config."""
     width = policy.hidden_size
     head = policy.head_size or width // policy.attention_heads
@@ -250,7 +250,7 @@ def _learnt(policy: PolicyConfig) -> int:
 
 def _free_bytes(path: Path) -> int:
     """Return the free space at the folder or, before it exists, at its nearest existing parent."""
-    there = path.absolute()
-    while not there.exists():
-        there = there.parent
-    return shutil.disk_usage(there).free
+    nearest = path.absolute()
+    while not nearest.exists():
+        nearest = nearest.parent
+    return shutil.disk_usage(nearest).free

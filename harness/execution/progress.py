@@ -50,7 +50,7 @@ def watch(
         for path, name, steps in zip(run_dirs, names, total_steps, strict=True)
     ]
     if console.is_terminal:
-        _live(watchers, console, stop)
+        _show_live(watchers, console, stop)
     else:
         _print_lines(watchers, console, stop)
 
@@ -70,8 +70,8 @@ class RunWatcher:
     def read(self) -> RunView:
         """Return the run's current progress. A missing or incomplete folder is a planned run."""
         view = self._done or self._view()
-        over = view.status == "done" and view.step >= view.steps
-        self._done = view if over else None  # a completed run no longer changes
+        is_over = view.status == "done" and view.step >= view.steps
+        self._done = view if is_over else None  # a completed run no longer changes
         return view
 
     def _view(self) -> RunView:
@@ -102,9 +102,9 @@ class RunWatcher:
                 new = file.read(MOST_BYTES)
         except OSError:
             return
-        whole = new[: new.rfind(b"\n") + 1]
-        self._read_bytes += len(whole)
-        for line in whole.splitlines()[-1:]:
+        complete = new[: new.rfind(b"\n") + 1]
+        self._read_bytes += len(complete)
+        for line in complete.splitlines()[-1:]:
             try:
                 row = json.loads(line)
             except (ValueError, RecursionError):
@@ -148,14 +148,14 @@ def _wait(stop: threading.Event, wait_s: float) -> bool:
     return stop.is_set()
 
 
-def _live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
+def _show_live(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:
     """Show a live table, without redirecting stdout, where the caller may print JSON."""
     with Live(console=console, auto_refresh=False, redirect_stdout=False) as live:
         at_once = 0
         for views in snapshots(watchers, LIVE_EVERY_S, stop):
             at_once = max(at_once, progress_view.running(views))
-            most = console.height - MARGIN_LINES
-            live.update(progress_view.table(views, most, console.width, at_once), refresh=True)
+            row_limit = console.height - MARGIN_LINES
+            live.update(progress_view.table(views, row_limit, console.width, at_once), refresh=True)
 
 
 def _print_lines(watchers: Sequence[RunWatcher], console: Console, stop: threading.Event) -> None:

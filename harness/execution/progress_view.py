@@ -44,23 +44,23 @@ class RunView:
 
 
 def table(
-    views: Sequence[RunView], most: int, columns: int | None = None, at_once: int = 0
+    views: Sequence[RunView], row_limit: int, columns: int | None = None, at_once: int = 0
 ) -> Group:
-    """Return a table of at most `most` runs, `columns` characters wide, preferring running ones.
+    """Return a table of at most `row_limit` runs, `columns` characters wide, running ones first.
 
     Below it are the counts of the runs not shown and the remaining time of all, of which `at_once`
     run at once (`overall_left_s`).
     """
     order = sorted(range(len(views)), key=lambda i: _rank(views[i]))
-    shown = [views[index] for index in sorted(order[: max(most, 1)])]
-    rows = [COLUMNS, *map(_cells, shown)]
-    usual = [("", "running", f"{view.steps}/{view.steps}", *USUAL) for view in shown]
+    visible = [views[index] for index in sorted(order[: max(row_limit, 1)])]
+    rows = [COLUMNS, *map(_cells, visible)]
+    usual = [("", "running", f"{view.steps}/{view.steps}", *USUAL) for view in visible]
     widths = terminal.fit([*rows, *usual], columns, LEAST, (EMOTION,))
     lines = [_line(COLUMNS, widths, dict.fromkeys(widths, "bold"))]
-    for view, cells in zip(shown, rows[1:], strict=True):
+    for view, cells in zip(visible, rows[1:], strict=True):
         style = terminal.STYLES.get(view.status, "dim")
         lines.append(_line(cells, widths, {STATUS: style, LEFT: _style_of_last(view)}))
-    hidden = Counter(views[index].status for index in order[len(shown) :])
+    hidden = Counter(views[index].status for index in order[len(visible) :])
     counts = ", ".join(f"{count} {status}" for status, count in hidden.items())
     notes = [f"and {counts}"] if counts else []
     notes += [overall(views, at_once)] if len(views) > 1 else []
@@ -70,12 +70,12 @@ def table(
 
 
 def _line(cells: Sequence[str], widths: Mapping[int, int], styles: Mapping[int, str]) -> Text:
-    shown = Text(no_wrap=True, overflow="ignore")
-    for number, wide in widths.items():
-        shown.append(f"{terminal.cell(cells[number], wide):{wide}}", styles.get(number, ""))
-        shown.append(terminal.GAP)
-    shown.rstrip()
-    return shown
+    result = Text(no_wrap=True, overflow="ignore")
+    for number, width in widths.items():
+        result.append(f"{terminal.cell(cells[number], width):{width}}", styles.get(number, ""))
+        result.append(terminal.GAP)
+    result.rstrip()
+    return result
 
 
 def _rank(view: RunView) -> int:
@@ -111,10 +111,10 @@ def running(views: Sequence[RunView]) -> int:
 def overall(views: Sequence[RunView], at_once: int = 0) -> str:
     """Return `3 of 9 runs done, 2 running; some 12 min left for all`."""
     counts = Counter(view.status for view in views)
-    told = [f"{counts[word]} {word}" for word in MOST_URGENT_FIRST[:-2] if counts[word]]
-    left = overall_left_s(views, at_once)
-    end = "" if left is None else f"; about {duration(left)} left for all runs"
-    return ", ".join([f"{counts['done']} of {len(views)} runs done", *told]) + end
+    counted = [f"{counts[word]} {word}" for word in MOST_URGENT_FIRST[:-2] if counts[word]]
+    left_s = overall_left_s(views, at_once)
+    remaining = "" if left_s is None else f"; about {duration(left_s)} left for all runs"
+    return ", ".join([f"{counts['done']} of {len(views)} runs done", *counted]) + remaining
 
 
 def overall_left_s(views: Sequence[RunView], at_once: int = 0) -> float | None:
@@ -123,16 +123,16 @@ def overall_left_s(views: Sequence[RunView], at_once: int = 0) -> float | None:
     `at_once`: most runs that ran at once, since just now a process may be between two runs. Returns
     None if no run has a pace yet.
     """
-    ahead = [view for view in views if view.status in ("planned", "running")]
+    unfinished = [view for view in views if view.status in ("planned", "running")]
     paces = [
         view.left_s / (view.steps - view.step)
-        for view in ahead
+        for view in unfinished
         if view.status == "running" and view.left_s is not None and view.steps > view.step
     ]
     if not paces:
         return None
-    steps = sum(max(view.steps - view.step, 0) for view in ahead)
-    return steps * sum(paces) / len(paces) / min(max(at_once, running(views)), len(ahead))
+    steps = sum(max(view.steps - view.step, 0) for view in unfinished)
+    return steps * sum(paces) / len(paces) / min(max(at_once, running(views)), len(unfinished))
 
 
 SHARE_A_LINE = 0.1

@@ -35,28 +35,30 @@ def execute(sweep: Path, dirs: Sequence[Path], launch: Launch) -> None:
     Raises the HarnessError that `launch` raises; other errors are printed and logged.
     """
     losses: Counter[Path] = Counter()
-    barren, left = 0, list(dirs)
-    while left:
-        before = {path: _status(path) for path in left}
-        if not _worker_was_killed(sweep, launch, left) or stop_requests.no_new_runs(sweep):
+    empty_launches, remaining = 0, list(dirs)
+    while remaining:
+        statuses = {path: _status(path) for path in remaining}
+        if not _worker_was_killed(sweep, launch, remaining) or stop_requests.no_new_runs(sweep):
             return
-        _wait_until_free(left)
-        begun = [path for path in left if _status(path).attempts > before[path].attempts]
-        lost = [path for path in begun if _status(path).status == "running"]
-        barren = 0 if begun else barren + 1
-        if barren == MOST_LOSSES:
+        _wait_until_free(remaining)
+        started = [path for path in remaining if _status(path).attempts > statuses[path].attempts]
+        killed = [path for path in started if _status(path).status == "running"]
+        empty_launches = 0 if started else empty_launches + 1
+        if empty_launches == MOST_LOSSES:
             return
-        losses.update(lost)
-        given_up = [path for path in lost if losses[path] == MOST_LOSSES]
+        losses.update(killed)
+        given_up = [path for path in killed if losses[path] == MOST_LOSSES]
         for path in given_up:
             _give_up(path)
-        over = {*begun} - {*lost} | {*given_up}
-        left = [
-            path for path in left if path not in over and holder.holder(RunFolder(path)) is None
+        ended = {*started} - {*killed} | {*given_up}
+        remaining = [
+            path
+            for path in remaining
+            if path not in ended and holder.holder(RunFolder(path)) is None
         ]
-        if left:
+        if remaining:
             safe_text.say(
-                f"{len(left)} runs are launched again; started runs continue from checkpoints"
+                f"{len(remaining)} runs are launched again; started runs continue from checkpoints"
             )
 
 
@@ -78,8 +80,8 @@ def _worker_was_killed(sweep: Path, launch: Launch, dirs: Sequence[Path]) -> boo
 
 def _wait_until_free(dirs: Sequence[Path]) -> None:
     """Wait until the runs have ended, which takes a moment after their workers have."""
-    until = time.monotonic() + LAST_WAIT_S
-    while time.monotonic() < until and any(holder.holder(RunFolder(path)) for path in dirs):
+    deadline = time.monotonic() + LAST_WAIT_S
+    while time.monotonic() < deadline and any(holder.holder(RunFolder(path)) for path in dirs):
         time.sleep(POLL_S)
 
 

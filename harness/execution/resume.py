@@ -31,35 +31,35 @@ def resume(
     ranks to continue with; None for that of the config. Raises ConfigError if either is given for a
     sweep, DataError if there is nothing to resume, StoppedError if a live process holds the folder.
     """
-    _look_into(path)
+    _refuse_unreadable(path)
     if not is_sweep(path):
         _resume_run(path, events, stop_again, ranks)
-    for option, given in (("--stop-again", stop_again), ("--ranks", ranks is not None)):
-        if given:
+    for option, is_given in (("--stop-again", stop_again), ("--ranks", ranks is not None)):
+        if is_given:
             raise ConfigError(f"{option}: must be given with a run, got the sweep {path}")
     return _resume_sweep(path, events)
 
 
 def _resume_run(path: Path, events: str | None, stop_again: bool, ranks: int | None) -> NoReturn:
-    where = RunFolder(path.resolve())
-    if not where.is_run():
+    run = RunFolder(path.resolve())
+    if not run.is_run():
         raise DataError(f"{path}: nothing to resume: {missing_path.why(path) or NEITHER}")
-    compatibility.refuse_newer(where)
-    config, more = run_folder.read_config(where), ["--stop-again"] if stop_again else []
+    compatibility.refuse_newer(run)
+    config, arguments = run_folder.read_config(run), ["--stop-again"] if stop_again else []
     if ranks is not None:
-        config, more = config.on_ranks(ranks), [*more, "--ranks", str(ranks)]
-    sends = frozenset[Grant]()
-    is_over = run_status.read(where.status).is_over
+        config, arguments = config.on_ranks(ranks), [*arguments, "--ranks", str(ranks)]
+    grants = frozenset[Grant]()
+    is_over = run_status.read(run.status).is_over
     if is_over and slurm_step.is_other_node():
         raise SystemExit(0)
     if not is_over:
         if nodes.is_helper(config):
-            nodes.become_helper(where, config)
-        compatibility.refuse_other_simulator(where, simulator.VERSION)
-        sends = preflight.check([config])
-        preflight.tell(sends)
+            nodes.become_helper(run, config)
+        compatibility.refuse_other_simulator(run, simulator.VERSION)
+        grants = preflight.check([config])
+        preflight.tell(grants)
     process.defer_stops()
-    foreground.exec_run(where, config, events, holder.take(where), sends, more)
+    foreground.exec_run(run, config, events, holder.take(run), grants, arguments)
 
 
 def status(path: Path) -> dict[str, Any]:
@@ -67,20 +67,20 @@ def status(path: Path) -> dict[str, Any]:
 
     Raises DataError if `path` is neither a run nor a sweep, or the file cannot be read.
     """
-    _look_into(path)
+    _refuse_unreadable(path)
     if is_sweep(path):
         from harness.execution import ledger
 
         return ledger.read_for_display(path).to_json()
-    where = RunFolder(path)
-    if not where.is_run():
+    run = RunFolder(path)
+    if not run.is_run():
         raise DataError(f"{path}: {missing_path.why(path) or NEITHER}")
-    written, now = run_status.read(where.status), run_state.of(where)
-    told = replace(written, status=now.status, reason=now.reason, exit_code=now.exit_code)
-    return told.to_json()
+    recorded, state = run_status.read(run.status), run_state.of(run)
+    shown = replace(recorded, status=state.status, reason=state.reason, exit_code=state.exit_code)
+    return shown.to_json()
 
 
-def _look_into(path: Path) -> None:
+def _refuse_unreadable(path: Path) -> None:
     """Raise DataError for a loop of links and for a folder without read permission."""
     try:
         (path.resolve() / sweep_file.FILE).is_file()

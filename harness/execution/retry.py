@@ -49,13 +49,13 @@ def execute(
     run.json counts the attempts.
     """
     outcome = child_process.execute(path, interrupted, granted)
-    for made in range(retries):
+    for attempt in range(retries):
         if outcome.exit_code not in TRANSIENT or stop_requests.no_new_runs(path.parent):
             break
-        wait_s = WAIT_S * 2**made
+        wait_s = WAIT_S * 2**attempt
         safe_text.say(
             f"{path.name}: exit code {outcome.exit_code}; trying again in {wait_s:g} s "
-            f"({made + 1} of {retries})"
+            f"({attempt + 1} of {retries})"
         )
         if not _wait(path.parent, wait_s, interrupted):
             break
@@ -65,10 +65,10 @@ def execute(
 
 def _wait(sweep: Path, wait_s: float, interrupted: Callable[[], bool]) -> bool:
     """Wait; False if the sweep is stopped or interrupted meanwhile."""
-    until = time.monotonic() + wait_s
+    deadline = time.monotonic() + wait_s
     while (
         not (ending := stop_requests.no_new_runs(sweep) or interrupted())
-        and time.monotonic() < until
+        and time.monotonic() < deadline
     ):
         time.sleep(POLL_S)
     return not ending
@@ -87,11 +87,11 @@ NO_MORE_STARTED = (
 def breaker_trips(dirs: Sequence[str]) -> bool:
     """Whether at least ALIKE runs of this launch have ended, all failed for the same reason."""
     runs = [RunFolder(Path(name)) for name in dirs]
-    ended = [end for run in runs if (end := _end(run)) is not None]
+    ended = [end for run in runs if (end := _read_end(run)) is not None]
     reasons = {(status.exit_code, STEP.sub("step", reason)) for status, reason in ended}
     status, reason = ended[0] if ended else (None, "")
-    alike = len(ended) >= ALIKE and len(reasons) == 1
-    return alike and status is not None and has_failed(status.status, reason)
+    all_alike = len(ended) >= ALIKE and len(reasons) == 1
+    return all_alike and status is not None and has_failed(status.status, reason)
 
 
 def has_failed(status: str, reason: str | None) -> bool:
@@ -99,13 +99,13 @@ def has_failed(status: str, reason: str | None) -> bool:
     return status == "failed" or (status == "stopped" and not ASKED.search(reason or ""))
 
 
-def _end(run: RunFolder) -> tuple[RunStatus, str] | None:
+def _read_end(run: RunFolder) -> tuple[RunStatus, str] | None:
     """Return status and reason of a run that ended under the sweep's current holder, else None."""
     try:
         status = run_status.read(run.status)
         began = RunFolder(run.path.parent).holder.stat().st_mtime_ns
-        ended = status.status == "done" or has_failed(status.status, status.reason)
-        if not ended or run.status.stat().st_mtime_ns < began:
+        has_ended = status.status == "done" or has_failed(status.status, status.reason)
+        if not has_ended or run.status.stat().st_mtime_ns < began:
             return None
         return status, (status.reason or "").replace(str(run.path), "")
     except (DataError, OSError):

@@ -50,8 +50,8 @@ def release(lease: RunLease) -> None:
 @contextlib.contextmanager
 def leased(config: RunConfig, give_up: Callable[[], bool]) -> Iterator[RunLease]:
     """`take` as a context manager, which releases the leases at the end."""
-    taken = take(config, give_up)
+    lease = take(config, give_up)
     try:
-        yield taken
+        yield lease
     finally:
-        release(taken)
+        release(lease)

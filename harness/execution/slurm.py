@@ -86,8 +86,10 @@ def execute(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) ->
 def _submit(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) -> None:
     import submitit
 
-    given = {key: value for key, value in settings.items() if key not in OF_THE_PLUGIN}
-    words = {key if key in SHARED else f"slurm_{key}": value for key, value in given.items()}
+    plugin_settings = {key: value for key, value in settings.items() if key not in OF_THE_PLUGIN}
+    words = {
+        key if key in SHARED else f"slurm_{key}": value for key, value in plugin_settings.items()
+    }
     name = settings.get("name") or ""
     if not name or "${" in name:  # the plugin's default, an interpolation for Hydra
         name = f"harness-{sweep.name}"
@@ -98,27 +100,29 @@ def _submit(task: Task, settings: Mapping[str, Any], sweep: Path, logs: Path) ->
         executor.update_parameters(name=name, **words)
         executor.map_array(task, range(len(task.dirs)))
     except (RuntimeError, OSError, subprocess.SubprocessError) as error:  # what submitit raises
-        raise DeviceError(f"hydra/launcher=slurm: {_left(sweep)}: {_why(error)}") from error
+        raise DeviceError(
+            f"hydra/launcher=slurm: {_describe_queue(sweep)}: {_error_text(error)}"
+        ) from error
 
 
-def _left(sweep: Path) -> str:
+def _describe_queue(sweep: Path) -> str:
     """Describe the jobs that a failed submission has left in the queue."""
     try:
-        left = len(queued(sweep))
+        count = len(queued(sweep))
     except DeviceError:
         return "it is not known whether a job was submitted"
     return (
-        f"{left} jobs are in the queue, and not all were submitted"
-        if left
+        f"{count} jobs are in the queue, and not all were submitted"
+        if count
         else "no job was submitted"
     )
 
 
-def _why(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """Extract sbatch's own messages from submitit's error."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    said = [line.split("error: ", 1)[1] for line in lines if line.startswith("sbatch: error: ")]
-    return "; ".join(dict.fromkeys(said)) or (lines[0] if lines else type(error).__name__)
+    messages = [line.split("error: ", 1)[1] for line in lines if line.startswith("sbatch: error: ")]
+    return "; ".join(dict.fromkeys(messages)) or (lines[0] if lines else type(error).__name__)
 
 
 def queued(sweep: Path) -> list[QueuedJob]:
@@ -129,9 +133,9 @@ def queued(sweep: Path) -> list[QueuedJob]:
     """
     columns = ",".join(f"{name}:{width}" for name, width in COLUMNS.items())
     words = ["squeue", "--noheader", "--array", f"--user={os.getuid()}", "--Format", columns]
-    below = f"{sweep.resolve()}{os.sep}"
-    rows = [_cells(line) for line in _said_by(words).splitlines()]
-    return [QueuedJob(*cells[:3]) for cells in rows if cells[3].startswith(below)]
+    prefix = f"{sweep.resolve()}{os.sep}"
+    rows = [_cells(line) for line in _output_of(words).splitlines()]
+    return [QueuedJob(*cells[:3]) for cells in rows if cells[3].startswith(prefix)]
 
 
 def _cells(line: str) -> list[str]:
@@ -142,17 +146,17 @@ def _cells(line: str) -> list[str]:
     return cells
 
 
-def _said_by(words: Sequence[str]) -> str:
+def _output_of(words: Sequence[str]) -> str:
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             words, capture_output=True, text=True, timeout=ANSWER_S, check=True, errors="replace"
         )
     except subprocess.CalledProcessError as error:
-        said = error.stderr.strip().splitlines() or [f"exit code {error.returncode}"]
-        raise DeviceError(f"{words[0]}: {said[-1]}") from error
+        lines = error.stderr.strip().splitlines() or [f"exit code {error.returncode}"]
+        raise DeviceError(f"{words[0]}: {lines[-1]}") from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DeviceError(f"{words[0]}: {error}") from error
-    return done.stdout
+    return result.stdout
 
 
 def wait(sweep: Path) -> None:
@@ -161,40 +165,40 @@ def wait(sweep: Path) -> None:
     If the sweep must start no more runs, pending jobs are cancelled; running jobs handle the stop
     request themselves.
     """
-    told, began = "", time.monotonic()
+    printed, began = "", time.monotonic()
     while True:
         try:
             jobs = queued(sweep)
             if not jobs:
                 return
             if stop_requests.no_new_runs(sweep):
-                _cancel(pending := [one for one in jobs if one.state == PENDING])
-                jobs = [one for one in jobs if one not in pending]
-            news = _pending(jobs)
+                _cancel(pending := [entry for entry in jobs if entry.state == PENDING])
+                jobs = [entry for entry in jobs if entry not in pending]
+            news = _describe_pending(jobs)
         except DeviceError as error:
             news = f"Slurm does not answer, waiting (Ctrl-C twice ends the sweep): {error}"
-        if news and news != told:
+        if news and news != printed:
             safe_text.say(news)
-            told = news
+            printed = news
         elapsed_s = time.monotonic() - began
         _pause(sweep, min(LONGEST_WAIT_S, max(SHORTEST_WAIT_S, elapsed_s / 20)))
 
 
-def _pending(jobs: Sequence[QueuedJob]) -> str:
+def _describe_pending(jobs: Sequence[QueuedJob]) -> str:
     """Describe how many jobs are pending and why; empty if none is, or without a reason yet."""
-    waiting = [one for one in jobs if one.state == PENDING and one.reason != "None"]
-    reasons = ", ".join(sorted({one.reason for one in waiting}))
+    waiting = [entry for entry in jobs if entry.state == PENDING and entry.reason != "None"]
+    reasons = ", ".join(sorted({entry.reason for entry in waiting}))
     return f"Slurm: {len(waiting)} of {len(jobs)} jobs pending ({reasons})" if waiting else ""
 
 
 def _cancel(jobs: Sequence[QueuedJob]) -> None:
     """Cancel the jobs that are still pending."""
     if jobs:
-        _said_by(["scancel", f"--state={PENDING}", *(one.name for one in jobs)])
+        _output_of(["scancel", f"--state={PENDING}", *(entry.name for entry in jobs)])
 
 
 def _pause(sweep: Path, wait_s: float) -> None:
     """Wait for `wait_s`, or until a stop of new runs is requested."""
-    until, before = time.monotonic() + wait_s, stop_requests.no_new_runs(sweep)
-    while time.monotonic() < until and stop_requests.no_new_runs(sweep) == before:
+    deadline, was_stopped = time.monotonic() + wait_s, stop_requests.no_new_runs(sweep)
+    while time.monotonic() < deadline and stop_requests.no_new_runs(sweep) == was_stopped:
         time.sleep(min(SHORTEST_WAIT_S, wait_s))

@@ -39,10 +39,10 @@ def stop_runs(sweep: Path) -> bool:
         return False
 
 
-def request(sweep: Path, what: str) -> None:
-    """Ask the sweep for `what`, NO_NEW_RUNS or STOP_RUNS. Raises StorageError."""
-    if what == STOP_RUNS or not no_new_runs(sweep):
-        atomic.write_text(sweep / NAME, what, durable=False)
+def request(sweep: Path, stop: str) -> None:
+    """Ask the sweep for `stop`, NO_NEW_RUNS or STOP_RUNS. Raises StorageError."""
+    if stop == STOP_RUNS or not no_new_runs(sweep):
+        atomic.write_text(sweep / NAME, stop, durable=False)
 
 
 def clear(sweep: Path) -> None:
@@ -70,12 +70,12 @@ def on_signals(sweep: Path, runs: Sequence[Path]) -> Iterator[Callable[[], objec
     def install() -> list[Any]:
         return [signal.signal(number, obey) for number in numbers]
 
-    before = install()
+    old_handlers = install()
     hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # closing the terminal ends no sweep
     try:
         yield install
     finally:
-        for number, handler in zip((*numbers, signal.SIGHUP), (*before, hangup), strict=True):
+        for number, handler in zip((*numbers, signal.SIGHUP), (*old_handlers, hangup), strict=True):
             signal.signal(number, handler)
 
 

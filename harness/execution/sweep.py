@@ -67,15 +67,15 @@ def execute(
         compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
         sweep = _wait_for_earlier_jobs(ledger.refresh(ledger.read(root)))
-        sweep, ready = _ready(sweep, only)
+        sweep, ready = _find_ready(sweep, only)
         if ready:
             launcher.check(sweep.command, ready.values())
-        local = launcher.is_local(sweep.command)
-        if local:
+        is_local = launcher.is_local(sweep.command)
+        if is_local:
             gpu_lease.check(ready.values())
-        sends = preflight.check(ready.values(), granted)
-        preflight.tell(sends - granted)
-        sweep, ready = _made(sweep, ready)
+        grants = preflight.check(ready.values(), granted)
+        preflight.tell(grants - granted)
+        sweep, ready = _create_missing(sweep, ready)
         if ready and not stop_requests.no_new_runs(root):
             dirs = sorted(ready, key=lambda path: gpu_lease.start_order(ready[path]))
             configs = [ready[path] for path in dirs]
@@ -85,10 +85,16 @@ def execute(
                         difficulty_cards.measured_in_background(root),
                         _show_progress(sweep, dirs, configs),
                     ):
-                        room = gpu_lease.runs_at_once(configs)
-                        begin = functools.partial(_launch, sweep.command, room, retry_policy, sends)
-                        here = begin if local else functools.partial(_away, begin, obey)
-                        relaunch.execute(root, dirs, here)
+                        at_once = gpu_lease.runs_at_once(configs)
+                        begin = functools.partial(
+                            _launch, sweep.command, at_once, retry_policy, grants
+                        )
+                        launch = (
+                            begin
+                            if is_local
+                            else functools.partial(_launch_on_cluster, begin, obey)
+                        )
+                        relaunch.execute(root, dirs, launch)
         sweep = ledger.refresh(sweep)
         if stop_requests.no_new_runs(root) and not (
             retry_policy.stop or stop_requests.stop_runs(root)
@@ -124,7 +130,7 @@ def select_rows(sweep: Sweep, only: Collection[str] | None) -> list[LedgerRow]:
     return [row for row in sweep.runs if only is None or row.name in only]
 
 
-def _ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
+def _find_ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path, RunConfig]]:
     """Return the unfinished runs that can be executed, with their configs.
 
     Runs with unusable configs or folders are marked as failed in the sweep.
@@ -142,38 +148,40 @@ def _ready(sweep: Sweep, only: Collection[str] | None) -> tuple[Sweep, dict[Path
     return ledger.mark_failed(sweep, unusable), ready
 
 
-def _config_of(row: LedgerRow, where: RunFolder) -> RunConfig:
+def _config_of(row: LedgerRow, run: RunFolder) -> RunConfig:
     """Return the run's config; if its folder is missing, compose it from its overrides."""
-    if where.is_run():
-        compatibility.refuse_newer(where)
-        compatibility.refuse_other_simulator(where, simulator.VERSION)
-        return run_folder.read_config(where)
+    if run.is_run():
+        compatibility.refuse_newer(run)
+        compatibility.refuse_other_simulator(run, simulator.VERSION)
+        return run_folder.read_config(run)
     try:
         return planner.point(row.overrides).config
     except ConfigError as error:
-        raise run_state.missing_status(where) from error
+        raise run_state.missing_status(run) from error
 
 
-def _made(sweep: Sweep, ready: Mapping[Path, RunConfig]) -> tuple[Sweep, dict[Path, RunConfig]]:
+def _create_missing(
+    sweep: Sweep, ready: Mapping[Path, RunConfig]
+) -> tuple[Sweep, dict[Path, RunConfig]]:
     """Create the missing run folders; runs whose folder cannot be created are marked as failed."""
-    there: dict[Path, RunConfig] = {}
+    created: dict[Path, RunConfig] = {}
     unusable: dict[str, HarnessError] = {}
     for path, config in ready.items():
-        where = RunFolder(path)
+        run = RunFolder(path)
         try:
-            if not where.is_run():
-                _make_again(where, config)
-            there[path] = config
+            if not run.is_run():
+                _make_again(run, config)
+            created[path] = config
         except HarnessError as error:
             unusable[path.name] = error
-    return ledger.mark_failed(sweep, unusable), there
+    return ledger.mark_failed(sweep, unusable), created
 
 
-def _make_again(where: RunFolder, config: RunConfig) -> None:
+def _make_again(run: RunFolder, config: RunConfig) -> None:
     try:
-        run_folder.create(where, config, user_validity.record(config))
+        run_folder.create(run, config, user_validity.record(config))
     except ConfigError as error:
-        raise run_state.missing_status(where) from error
+        raise run_state.missing_status(run) from error
 
 
 def _launch(
@@ -186,7 +194,7 @@ def _launch(
     launcher.execute(dirs, words, runs_at_once, retry_policy, granted)
 
 
-def _away(
+def _launch_on_cluster(
     begin: Callable[[Sequence[Path]], object], obey: Callable[[], object], dirs: Sequence[Path]
 ) -> None:
     """Call `begin` with a cluster's launcher, and reinstall the signal handlers meanwhile.
@@ -194,10 +202,10 @@ def _away(
     Ray replaces the handler of SIGTERM by one that would end this process without a message.
     """
     with futures.ThreadPoolExecutor(1) as pool:  # only the main thread may set signal handlers
-        launched = pool.submit(begin, dirs)
-        while not futures.wait([launched], LOOK_EVERY_S).done:
+        future = pool.submit(begin, dirs)
+        while not futures.wait([future], LOOK_EVERY_S).done:
             obey()
-        launched.result()
+        future.result()
 
 
 @contextlib.contextmanager
@@ -205,24 +213,24 @@ def _show_progress(
     sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]
 ) -> Iterator[None]:
     """Show progress and keep the ledger within the block."""
-    over = threading.Event()
+    stop = threading.Event()
     steps = [config.trainer.steps for config in configs]
     root = Path(str(sweep.dir))
     threads = [
-        threading.Thread(target=_beside, args=(root, _keep_ledger, sweep, over)),
-        threading.Thread(target=_beside, args=(root, _show, dirs, steps, over)),
+        threading.Thread(target=_run_in_background, args=(root, _keep_ledger, sweep, stop)),
+        threading.Thread(target=_run_in_background, args=(root, _show, dirs, steps, stop)),
     ]
     for thread in threads:
         thread.start()
     try:
         yield
     finally:
-        over.set()
+        stop.set()
         for thread in threads:
             thread.join()
 
 
-def _beside(root: Path, work: Callable[..., None], *arguments: Any) -> None:
+def _run_in_background(root: Path, work: Callable[..., None], *arguments: Any) -> None:
     """Call `work`, in a thread; if it fails, report that and let the runs go on."""
     try:
         work(*arguments)
@@ -231,19 +239,19 @@ def _beside(root: Path, work: Callable[..., None], *arguments: Any) -> None:
         safe_text.say(f"progress display failed; the runs go on: {type(error).__name__}{where}")
 
 
-def _keep_ledger(sweep: Sweep, over: threading.Event) -> None:
+def _keep_ledger(sweep: Sweep, stop: threading.Event) -> None:
     keeper = LockKeeper(RunFolder(Path(str(sweep.dir))))
-    while not over.wait(LOOK_EVERY_S):
+    while not stop.wait(LOOK_EVERY_S):
         with contextlib.suppress(StorageError, StoppedError):  # the last write reports the error
             keeper.renew()
             sweep = ledger.follow(sweep)
     keeper.close()
 
 
-def _show(dirs: Sequence[Path], steps: Sequence[int], over: threading.Event) -> None:
+def _show(dirs: Sequence[Path], steps: Sequence[int], stop: threading.Event) -> None:
     console = Console(file=cast(IO[str], safe_text.Stream(sys.stderr)))
     with contextlib.suppress(OSError):  # the terminal is closed; the runs go on
-        progress.watch(dirs, [path.name for path in dirs], steps, console, over)
+        progress.watch(dirs, [path.name for path in dirs], steps, console, stop)
 
 
 def _exit_code(root: Path, rows: Sequence[LedgerRow]) -> int:

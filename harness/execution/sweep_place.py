@@ -59,9 +59,9 @@ def refuse_taken(root: Path) -> None:
         return
     if not root.is_dir():
         raise ConfigError(f"{root}: a sweep needs an existing or new folder")
-    held = holder_file.other_writer(root, RunFolder(root).metrics)
-    if held is not None:
-        raise StoppedError(f"{root}: held by process {held}")
+    process_id = holder_file.other_writer(root, RunFolder(root).metrics)
+    if process_id is not None:
+        raise StoppedError(f"{root}: held by process {process_id}")
     if (root / sweep_file.FILE).is_file():
         command = f"harness resume {shlex.quote(str(root))}"
         advice = f"continue it with `{command}`, or choose another name or folder"

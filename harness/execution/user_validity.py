@@ -46,9 +46,9 @@ def check(configs: Iterable[RunConfig]) -> list[str]:
             refuse(level, validity, unchecked=unchecked)
             is_known = bool(validity.measured)
             if validity.problems and (unchecked or not is_known):
-                how = "unchecked" if is_known else "not admitted"
+                state = "unchecked" if is_known else "not admitted"
                 problems = "; ".join(validity.problems)
-                notes[level] = f"difficulty={level}: {how}, and every verdict says so: {problems}"
+                notes[level] = f"difficulty={level}: {state}, and every verdict says so: {problems}"
     return list(notes.values())
 
 
@@ -75,7 +75,7 @@ def of_run(config: RunConfig) -> Validity:
     levels = curriculum.trained_levels(config.curriculum, config.difficulty, config.levels)
     if config.simulator.kind == "served":
         return {level.name: _served_validity(config.simulator, level) for level in levels}
-    return {level.name: _of_level(level, config) for level in levels}
+    return {level.name: _level_validity(level, config) for level in levels}
 
 
 def record(config: RunConfig) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def record(config: RunConfig) -> dict[str, Any]:
     return records.to_json(of_run(config))
 
 
-def _of_level(level: DifficultyConfig, config: RunConfig) -> LevelValidity:
+def _level_validity(level: DifficultyConfig, config: RunConfig) -> LevelValidity:
     knobs, medium = json.dumps(level.knobs()), json.dumps(config.levels.medium.knobs())
     return _scripted_validity(knobs, medium, users.reader_of(config.simulator))
 
@@ -92,8 +92,8 @@ def _of_level(level: DifficultyConfig, config: RunConfig) -> LevelValidity:
 def _scripted_validity(knobs: str, medium: str, reader: Reader) -> LevelValidity:
     """Return the validity of the scripted user of a level, from its card if there is one."""
     level = json.loads(knobs)
-    grouped = RunConfig().algorithm.group_size  # the shipped cards were measured with it
-    key = difficulty_cards.scripted_key(level, json.loads(medium), grouped, reader)
+    group_size = RunConfig().algorithm.group_size  # the shipped cards were measured with it
+    key = difficulty_cards.scripted_key(level, json.loads(medium), group_size, reader)
     card = difficulty_cards.read(difficulty_cards.SHIPPED / difficulty_cards.file_name(key))
     section = _cached_validity(level, reader) if card is None else card["validity_held_out"]
     return records.of_card(reader.name, section, tuple(requirements.problems(section)))
@@ -135,9 +135,9 @@ def _served_validity(simulator: SimulatorConfig, level: DifficultyConfig) -> Lev
     """Return a served user's cached validity, or one without measures if there is none."""
     with contextlib.suppress(FolderError):
         path = user_folders.cache() / _admission_file(simulator, level)
-        kept = records.from_json({level.name: difficulty_cards.read(path)})
-        if kept:
-            return kept[level.name]
+        cached = records.from_json({level.name: difficulty_cards.read(path)})
+        if cached:
+            return cached[level.name]
     advice = "run `harness calibrate simulator=served` with the same keys"
     return LevelValidity(
         simulator.model, {}, (f"{simulator.model} has not been measured: {advice}",)

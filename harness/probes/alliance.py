@@ -16,19 +16,19 @@ def _mean(
 ) -> Callable[[Sequence[HeldOutConversation]], tuple[float, float]]:
     """Return a function for the mean of a part over a user's conversations that have it."""
 
-    def of_user(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
-        found = [part(alliance(turns_of(one.conversation))) for one in held]
-        known = [value for value in found if value is not None]
-        return sum(known), float(len(known))
+    def of_user(conversations: Sequence[HeldOutConversation]) -> tuple[float, float]:
+        values = [part(alliance(turns_of(held_out.conversation))) for held_out in conversations]
+        measured = [value for value in values if value is not None]
+        return sum(measured), float(len(measured))
 
     return of_user
 
 
 QUANTITIES = (
-    ProbeQuantity("bond", "0 to 1", _mean(lambda one: one.bond), whole=1.0),
-    ProbeQuantity("goal", "share of replies", _mean(lambda one: one.goal), whole=1.0),
-    ProbeQuantity("task", "share of replies", _mean(lambda one: one.task), whole=1.0),
-    ProbeQuantity("alliance", "0 to 1", _mean(lambda one: one.mean), whole=1.0),
+    ProbeQuantity("bond", "0 to 1", _mean(lambda parts: parts.bond), whole=1.0),
+    ProbeQuantity("goal", "share of replies", _mean(lambda parts: parts.goal), whole=1.0),
+    ProbeQuantity("task", "share of replies", _mean(lambda parts: parts.task), whole=1.0),
+    ProbeQuantity("alliance", "0 to 1", _mean(lambda parts: parts.mean), whole=1.0),
 )
 NO_BOND = "bond: {} has no trust; alliance is the mean of goal and task"
 
@@ -36,8 +36,8 @@ NO_BOND = "bond: {} has no trust; alliance is the mean of goal and task"
 def _lacks(config: RunConfig) -> Mapping[str, str]:
     """Return the missing quantities: bond, for all users but scripted ones."""
     kind = config.simulator.kind
-    who = "a served user" if kind == "served" else f"a user of simulator={config.simulator.name}"
-    return {} if kind == "scripted" else {"bond": NO_BOND.format(who)}
+    user = "a served user" if kind == "served" else f"a user of simulator={config.simulator.name}"
+    return {} if kind == "scripted" else {"bond": NO_BOND.format(user)}
 
 
 PROBE = Probe(

@@ -38,10 +38,10 @@ def refuse_others(out: Path, pictures: Sequence[str]) -> None:
         return
     names = [probe_answer.FILE, READINGS]
     names += [f"{figure.NAME}.{kind}" for kind in (*pictures, "csv") if pictures]
-    taken = next((name for name in names if os.path.lexists(out / name)), None)
-    if taken is not None:
+    other_file = next((name for name in names if os.path.lexists(out / name)), None)
+    if other_file is not None:
         rule = "must be without such files, or hold a probe's earlier answer, which is overwritten"
-        raise ConfigError(f"--out: {rule}, got {str(out)!r}, whose {taken} is another file")
+        raise ConfigError(f"--out: {rule}, got {str(out)!r}, whose {other_file} is another file")
 
 
 def write(probed: ProbeResult, out: Path, pictures: Sequence[str]) -> None:
@@ -49,12 +49,12 @@ def write(probed: ProbeResult, out: Path, pictures: Sequence[str]) -> None:
 
     Without `pictures` no figure is drawn, and an earlier one, now outdated, is removed.
     """
-    shown = panels(probed) if pictures else []
-    drawn = partial(figure.draw, heading(probed), shown) if shown else None
+    shown_panels = panels(probed) if pictures else []
+    draw = partial(figure.draw, heading(probed), shown_panels) if shown_panels else None
     value = json.dumps(probed.to_json(), indent=1, allow_nan=False)
     table = csv_files.table(results.COLUMNS, results.rows(probed))
     texts = {probe_answer.FILE: value + "\n", READINGS: table}
-    report.write_drawing(drawn, figure.NAME, out, pictures, texts)
+    report.write_drawing(draw, figure.NAME, out, pictures, texts)
 
 
 def heading(probed: ProbeResult) -> str:
@@ -66,59 +66,61 @@ def panels(probed: ProbeResult) -> list[ProbePanel]:
     """Return one panel per quantity or level, skipping those without a measured value."""
     if probed.probe == width.PROBE.name:
         return [panel for panel in _over_tries(probed) if panel.lines]
-    made = [panel for panel in _over_steps(probed) if panel.lines]
-    above = _run_panel(probed) if made else None
-    return made if above is None else [above, *made]
+    measured = [panel for panel in _over_steps(probed) if panel.lines]
+    run_panel = _run_panel(probed) if measured else None
+    return measured if run_panel is None else [run_panel, *measured]
 
 
 def _over_steps(probed: ProbeResult) -> Iterable[ProbePanel]:
-    every = [*_of_start(probed), *probed.readings]
-    named = labels(probed.levels, LONGEST_GROUP)
-    for first in {reading.label: reading for reading in every}.values():
-        here = [reading for reading in every if reading.label == first.label]
+    all_readings = [*_start_readings(probed), *probed.readings]
+    level_labels = labels(probed.levels, LONGEST_GROUP)
+    for first in {reading.label: reading for reading in all_readings}.values():
+        readings = [reading for reading in all_readings if reading.label == first.label]
         lines = [
-            ProbeSeries(named[level], slot, _points(here, level))
+            ProbeSeries(level_labels[level], slot, _points(readings, level))
             for slot, level in enumerate(probed.levels)
         ]
-        shown = tuple(line for line in lines if line.points)
-        yield ProbePanel(first.label, "step", first.unit, shown, first.people)
+        measured = tuple(line for line in lines if line.points)
+        yield ProbePanel(first.label, "step", first.unit, measured, first.people)
 
 
-def _of_start(probed: ProbeResult) -> Sequence[ProbeReading]:
+def _start_readings(probed: ProbeResult) -> Sequence[ProbeReading]:
     """Return the reference's readings if the reference is the start, which has a step."""
     return [reading for reading in probed.reference if reading.step == START]
 
 
 def _points(readings: Iterable[ProbeReading], level: str) -> tuple[ProbePoint, ...]:
     return tuple(
-        ProbePoint(reading.step, one.value, one.low, one.high)
+        ProbePoint(reading.step, estimate.value, estimate.low, estimate.high)
         for reading in readings
-        if reading.level == level and (one := reading.estimate).value is not None
+        if reading.level == level and (estimate := reading.estimate).value is not None
     )
 
 
 def _over_tries(probed: ProbeResult) -> Iterable[ProbePanel]:
     last = [reading for reading in probed.readings if reading.step == probed.steps[-1]]
-    what = "the start" if probed.against == "start" else label(probed.against)
+    reference_name = "the start" if probed.against == "start" else label(probed.against)
     for level in probed.levels:
         lines = []
         for slot, setting in enumerate(dict.fromkeys(reading.setting for reading in last)):
-            shown = setting or "as trained"
+            setting_name = setting or "as trained"
             after = _curve(last, level, setting)
             before = _curve(probed.reference, level, setting)
-            lines.append(ProbeSeries(f"step {probed.steps[-1]}, {shown}", slot, after))
-            lines.append(ProbeSeries(f"{what}, {shown}", slot, before, is_reference=True))
-        known = tuple(line for line in lines if line.points)
-        yield ProbePanel(level, TRIES, "best reward of k", known, doubles=True)
+            lines.append(ProbeSeries(f"step {probed.steps[-1]}, {setting_name}", slot, after))
+            lines.append(
+                ProbeSeries(f"{reference_name}, {setting_name}", slot, before, is_reference=True)
+            )
+        measured = tuple(line for line in lines if line.points)
+        yield ProbePanel(level, TRIES, "best reward of k", measured, doubles=True)
 
 
 def _curve(readings: Iterable[ProbeReading], level: str, setting: str) -> tuple[ProbePoint, ...]:
     return tuple(
-        ProbePoint(int(reading.quantity.split()[-1]), one.value, one.low, one.high)
+        ProbePoint(int(reading.quantity.split()[-1]), estimate.value, estimate.low, estimate.high)
         for reading in readings
         if (reading.level, reading.setting) == (level, setting)
         and reading.quantity.startswith(width.BEST)
-        and (one := reading.estimate).value is not None
+        and (estimate := reading.estimate).value is not None
     )
 
 
@@ -135,10 +137,12 @@ def _run_panel(probed: ProbeResult) -> ProbePanel | None:
     except ReadError:
         return None
     points = clean.clean(rows, "entropy", "reward").points
-    shown = points.steps <= probed.steps[-1]
+    mask = points.steps <= probed.steps[-1]
     lines = tuple(
-        ProbeSeries(name, slot, tuple(ProbePoint(*at, None, None) for at in made), is_course=True)
+        ProbeSeries(
+            name, slot, tuple(ProbePoint(*pair, None, None) for pair in pairs), is_course=True
+        )
         for slot, (name, values) in enumerate((("H", points.entropy), ("R", points.reward)))
-        if (made := list(zip(points.steps[shown].tolist(), values[shown].tolist(), strict=True)))
+        if (pairs := list(zip(points.steps[mask].tolist(), values[mask].tolist(), strict=True)))
     )
     return ProbePanel(RUN_TITLE, "step", RUN_HEIGHTS, lines) if lines else None

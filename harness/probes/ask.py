@@ -71,24 +71,26 @@ def ask(question: ProbeRequest, say: Say, tell: served.Tell = safe_text.say) -> 
     last = _find_source(question.run, question.step, probe)
     policies = source.all_checkpoints(question.run) if question.along else [last]
     reference = _reference(question, last)
-    passed_over = dict.fromkeys(line for one in (last, reference) for line in _passed_over(one))
+    passed_over = dict.fromkeys(
+        line for policy in (last, reference) for line in _describe_skipped(policy)
+    )
     for line in passed_over:
         tell(line)
     if probe.battery is not None or last.config.simulator.kind != "served":
         return _measure(question, last, policies, reference, say)
     configs = [
-        saved_policy.of_size(one.changed(last.config), question.users, question.conversations)
-        for one in probe.settings(last.config)
+        saved_policy.of_size(setting.changed(last.config), question.users, question.conversations)
+        for setting in probe.settings(last.config)
     ]
     tell(_announcement(question, configs, 1 + len(policies)))
-    lost: list[int] = []
+    lost_counts: list[int] = []
     with served.open_clients(configs, question.folder, tell) as client:
         url = client.config.base_url
         probed = _measure(
             question, last, policies, reference, say,
-            lambda answers: lost.append(served.refuse_lost(answers, url)),
+            lambda answers: lost_counts.append(served.refuse_lost(answers, url)),
         )  # fmt: skip
-        return replace(probed, cost=served.cost(client.take_usage(), sum(lost)))
+        return replace(probed, cost=served.cost(client.take_usage(), sum(lost_counts)))
 
 
 def _with_enough_repeats(probe: Probe, repeats: int) -> Probe:
@@ -101,8 +103,8 @@ def _with_enough_repeats(probe: Probe, repeats: int) -> Probe:
         least = {q.name: q.least_repeats for q in probe.quantities(config)}
         names = [name for name, needed in least.items() if needed > repeats]
         rule = f"take up to {max(least.values(), default=0)} conversations with a user"
-        why = [f"{', '.join(names)}: {rule}, and --repeats is {repeats}"] if names else []
-        return [*probe.not_measured(config), *why]
+        reasons = [f"{', '.join(names)}: {rule}, and --repeats is {repeats}"] if names else []
+        return [*probe.not_measured(config), *reasons]
 
     return replace(
         probe,
@@ -111,15 +113,15 @@ def _with_enough_repeats(probe: Probe, repeats: int) -> Probe:
     )
 
 
-def _passed_over(policy: PolicySource) -> list[str]:
+def _describe_skipped(policy: PolicySource) -> list[str]:
     return [f"{problem}; {policy.shown} is used instead" for problem in policy.passed_over]
 
 
 def _announcement(question: ProbeRequest, configs: Sequence[RunConfig], policies: int) -> str:
-    held = question.users * question.conversations
-    most = 1 + policies * sum(served.most_requests(config, held) for config in configs)
+    count = question.users * question.conversations
+    limit = 1 + policies * sum(served.most_requests(config, count) for config in configs)
     url = configs[0].simulator.base_url
-    return f"asks {url} at most {most:,} times, plus retries; --users and --repeats lower that"
+    return f"asks {url} at most {limit:,} times, plus retries; --users and --repeats lower that"
 
 
 def _measure(
@@ -132,34 +134,40 @@ def _measure(
 ) -> ProbeResult:
     """Return the result. `check` is called with each policy's answers and may raise."""
     probe = question.probe
-    asked = MeasurementPlan.of(probe, last.config)
+    plan = MeasurementPlan.of(probe, last.config)
     battery = None if probe.battery is None else probe.battery(last.config, question.choice)
     answers_of = _answers_of(question, battery, say)
-    before = answers_of(reference) if asked.quantities else {}
+    before = answers_of(reference) if plan.quantities else {}
     check(before)
-    found: list[ProbeReading] = []
+    measured: list[ProbeReading] = []
     for policy in policies:
-        answers = answers_of(policy) if asked.quantities else {}
+        answers = answers_of(policy) if plan.quantities else {}
         check(answers)
-        found += readings.of(asked, answers, policy.step, before)
-    held = 0 if battery else sum(len(some) for users in before.values() for some in users.values())
+        measured += readings.of(plan, answers, policy.step, before)
+    conversation_count = (
+        0 if battery else sum(len(c) for users in before.values() for c in users.values())
+    )
     return ProbeResult(
         probe=probe.name,
         asks=probe.asks,
         run=str(question.run),
         against=question.against,
-        reference=tuple(readings.of(asked, before, reference.step, None)),
+        reference=tuple(readings.of(plan, before, reference.step, None)),
         steps=tuple(policy.step for policy in policies),
         users=0 if battery else question.users,
         repeats=0 if battery else question.conversations,
-        conversations=held * (1 + len(policies)),
-        readings=tuple(found),
+        conversations=conversation_count * (1 + len(policies)),
+        readings=tuple(measured),
         items=None if battery is None else battery.items,
         not_measured=tuple(probe.not_measured(last.config)),
-        verdict=probe.verdict([one for one in found if one.step == policies[-1].step]),
+        verdict=probe.verdict(
+            [reading for reading in measured if reading.step == policies[-1].step]
+        ),
         item_file=None if question.choice.file is None else str(question.choice.file),
         passed_over=tuple(dict.fromkeys((*last.passed_over, *reference.passed_over))),
-        checkpoints={str(one.step): one.checkpoint for one in policies if one.checkpoint},
+        checkpoints={
+            str(policy.step): policy.checkpoint for policy in policies if policy.checkpoint
+        },
         made_by=provenance.current_versions(),
     )
 
@@ -169,15 +177,17 @@ def _reference(question: ProbeRequest, last: PolicySource) -> PolicySource:
     if question.against == BY_START:
         return last.start
     other = _find_source(Path(question.against), None, question.probe)
-    alike, why = _WHO_IS_MET, "meet the same users"
+    compared, why = _WHO_IS_MET, "meet the same users"
     if question.probe.battery is not None:
-        alike, why = _WHO_IS_ASKED, "are asked the same items"
-    for key, met in alike.items():
-        if met(last.config) != met(other.config):
-            own, others = (_SHOWN.get(key, met)(one.config) for one in (last, other))
+        compared, why = _WHO_IS_ASKED, "are asked the same items"
+    for key, value_of in compared.items():
+        if value_of(last.config) != value_of(other.config):
+            own_value, other_value = (
+                _SHOWN.get(key, value_of)(policy.config) for policy in (last, other)
+            )
             raise ConfigError(
                 f"{other.where}: {key} must be as in {last.where}, since both {why} with "
-                f"--against, got {others} instead of {own}"
+                f"--against, got {other_value} instead of {own_value}"
             )
     if last.config.simulator.kind == "served":  # the users are the run's, at the run's endpoint
         return replace(other, config=replace(other.config, simulator=last.config.simulator))
@@ -190,29 +200,29 @@ def _find_source(folder: Path, step: int | None, probe: Probe) -> PolicySource:
         expected.refuse_served(probe, config)
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from error
-    found = source.of(folder, step)
-    if probe.needs_start and not found.knows_start:
+    policy = source.of(folder, step)
+    if probe.needs_start and not policy.knows_start:
         rule = f"policy.model must name the start model of the policy for {probe.name}"
         raise ConfigError(f"{where}: {rule}, got nothing")
-    unknown = [key for key in found.left_out if key.startswith(OF_USERS)]
+    unknown = [key for key in policy.left_out if key.startswith(OF_USERS)]
     if unknown and probe.battery is None:
         rule = f"left_out must not name keys that determine the users, got {unknown[0]}"
         raise ConfigError(
             f"{where}: {rule}: put its value into config, and remove it from left_out"
         )
-    return found
+    return policy
 
 
 def _levels(config: RunConfig) -> Any:
     """Return the settings that determine the users, for each level of the evaluation."""
-    every = levels_of(config).every
-    return {name: every[number].knobs() for number, name in level_names(config).items()}
+    levels = levels_of(config).every
+    return {name: levels[number].knobs() for number, name in level_names(config).items()}
 
 
 def _levels_shown(config: RunConfig) -> str:
     """Return eval.levels as given; if empty, with the levels that are used instead."""
-    typed, met = config.eval.levels, list(level_names(config).values())
-    return str(typed) if typed else f"{typed} (uses {', '.join(met)})"
+    typed, names = config.eval.levels, list(level_names(config).values())
+    return str(typed) if typed else f"{typed} (uses {', '.join(names)})"
 
 
 OF_USERS = ("simulator.", "difficulty.", "levels.", "eval.")
@@ -242,17 +252,17 @@ def _answers_of(
     def from_items(policy: PolicySource) -> Answers:
         assert battery is not None
         speaking = loading.load(policy.config, policy.weights, policy.start_model)
-        return battery.ask(speaking, lambda done, of: say(policy.shown, done, of))
+        return battery.ask(speaking, lambda done, total: say(policy.shown, done, total))
 
     def from_users(policy: PolicySource) -> Answers:
-        held: dict[tuple[str, str], dict[int, list[HeldOutConversation]]] = {}
+        answers: dict[tuple[str, str], dict[int, list[HeldOutConversation]]] = {}
         for setting in question.probe.settings(policy.config):
             names = level_names(setting.changed(policy.config))
-            for one in _simulate(question, policy, setting, say):
-                level = names[one.meeting.level]
-                here = held.setdefault((level, setting.name), {})
-                here.setdefault(one.meeting.user, []).append(one)
-        return held
+            for held_out in _simulate(question, policy, setting, say):
+                level = names[held_out.meeting.level]
+                by_user = answers.setdefault((level, setting.name), {})
+                by_user.setdefault(held_out.meeting.user, []).append(held_out)
+        return answers
 
     return from_users if battery is None else from_items
 
@@ -263,6 +273,6 @@ def _simulate(
     changed = setting.changed(policy.config)
     config = saved_policy.of_size(changed, question.users, question.conversations)
     speaking = loading.load(config, policy.weights, policy.start_model)
-    shown = f"{policy.shown}, {setting.name}" if setting.name else policy.shown
-    held = saved_policy.rollouts(speaking, lambda held, of: say(shown, held, of))
-    return question.probe.then(speaking, held)
+    name = f"{policy.shown}, {setting.name}" if setting.name else policy.shown
+    conversations = saved_policy.rollouts(speaking, lambda done, total: say(name, done, total))
+    return question.probe.then(speaking, conversations)

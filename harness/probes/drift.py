@@ -8,19 +8,19 @@ from harness.probes.quantity import Probe, ProbeQuantity, replies
 from harness.train.saved_policy.policy import HeldOutConversation
 
 
-def _solving(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
-    every = list(replies(held))
-    return float(sum(reply.solves for reply in every)), float(len(every))
+def _solving(conversations: Sequence[HeldOutConversation]) -> tuple[float, float]:
+    all_replies = list(replies(conversations))
+    return float(sum(reply.solves for reply in all_replies)), float(len(all_replies))
 
 
-def _solving_after_feeling(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
-    some = [reply for reply in replies(held) if reply.after_feeling]
-    return float(sum(reply.solves for reply in some)), float(len(some))
+def _solving_after_feeling(conversations: Sequence[HeldOutConversation]) -> tuple[float, float]:
+    matching = [reply for reply in replies(conversations) if reply.after_feeling]
+    return float(sum(reply.solves for reply in matching)), float(len(matching))
 
 
-def _divergence(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
-    moved = [one.divergence for one in held]
-    return sum(one.nats for one in moved), float(sum(one.units for one in moved))
+def _divergence(conversations: Sequence[HeldOutConversation]) -> tuple[float, float]:
+    divergences = [held_out.divergence for held_out in conversations]
+    return sum(d.nats for d in divergences), float(sum(d.units for d in divergences))
 
 
 QUANTITIES = (

@@ -57,13 +57,13 @@ class ExpectedAnswer:
 
     def at(self, level: str) -> Sequence[str]:
         """Return the names of the readings at a level."""
-        return [name for where, name in self.units if where == level]
+        return [name for place, name in self.units if place == level]
 
 
 def level_names(config: RunConfig) -> Mapping[int, str]:
     """Return the names of a run's evaluation levels by number; `own` is a level without a name."""
-    met = levels_of(config).met
-    return {number: LEVELS[number] if number < len(LEVELS) else OWN for number in met}
+    numbers = levels_of(config).met
+    return {number: LEVELS[number] if number < len(LEVELS) else OWN for number in numbers}
 
 
 def of(probe: Probe, config: RunConfig, options: ProbeSize) -> ExpectedAnswer:
@@ -73,9 +73,9 @@ def of(probe: Probe, config: RunConfig, options: ProbeSize) -> ExpectedAnswer:
     """
     refuse_served(probe, config)
     settings = probe.settings(config)
-    asked = MeasurementPlan.of(probe, config)
+    plan = MeasurementPlan.of(probe, config)
     reasons = [*probe.not_measured(config)]
-    if not asked.quantities:
+    if not plan.quantities:
         raise ConfigError(f"probe {probe.name} has nothing to ask: {'; '.join(reasons)}")
     if probe.battery is not None:
         _refuse_options(probe, users=options.users, repeats=options.repeats)
@@ -83,7 +83,7 @@ def of(probe: Probe, config: RunConfig, options: ProbeSize) -> ExpectedAnswer:
         _at_least(FEWEST_USERS, "first", battery.items)
         framings = len({setting for _, setting in battery.places})
         return ExpectedAnswer(
-            _units(asked, probe, config, battery.places, 1), 0, 0, battery.items,
+            _units(plan, probe, config, battery.places, 1), 0, 0, battery.items,
             battery.items * framings, 0,
         )  # fmt: skip
     _refuse_options(probe, first=options.first)
@@ -92,9 +92,11 @@ def of(probe: Probe, config: RunConfig, options: ProbeSize) -> ExpectedAnswer:
     _at_least(FEWEST_USERS, "users", users)
     _at_least(1, "repeats", repeats)
     places = [
-        (level, one.name) for one in settings for level in level_names(one.changed(config)).values()
+        (level, setting.name)
+        for setting in settings
+        for level in level_names(setting.changed(config)).values()
     ]
-    units = _units(asked, probe, config, places, repeats)
+    units = _units(plan, probe, config, places, repeats)
     return ExpectedAnswer(units, users, repeats, None, 0, users * repeats * len(places))
 
 
@@ -108,25 +110,25 @@ def refuse_served(probe: Probe, config: RunConfig) -> None:
 
 
 def _units(
-    asked: MeasurementPlan, probe: Probe, config: RunConfig, places: Sequence[Place], repeats: int
+    plan: MeasurementPlan, probe: Probe, config: RunConfig, places: Sequence[Place], repeats: int
 ) -> dict[Place, str]:
-    lacking = probe.lacks(config)
+    missing = probe.lacks(config)
     return {
         (level, name_of(quantity.name, setting)): quantity.unit
-        for level, setting, quantity in readings.each(asked, places)
-        if quantity.name not in lacking and repeats >= quantity.least_repeats
+        for level, setting, quantity in readings.each(plan, places)
+        if quantity.name not in missing and repeats >= quantity.least_repeats
     }
 
 
-def _at_least(least: int, name: str, value: int) -> None:
-    if value < least:
-        raise ConfigError(f"{name} must be at least {least}, got {value}")
+def _at_least(minimum: int, name: str, value: int) -> None:
+    if value < minimum:
+        raise ConfigError(f"{name} must be at least {minimum}, got {value}")
 
 
 def _refuse_options(probe: Probe, **options: int | None) -> None:
     """Raise ConfigError for an option that would have no effect."""
     for name, value in options.items():
         if value is not None:
-            meets = "users" if probe.battery is None else "items"
-            rule = f"must be given with another probe, since {probe.name} uses {meets}"
+            subject = "users" if probe.battery is None else "items"
+            rule = f"must be given with another probe, since {probe.name} uses {subject}"
             raise ConfigError(f"{name} {rule}, got {value}")

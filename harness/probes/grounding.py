@@ -25,13 +25,13 @@ PEOPLE = {"acts of grounding": 46.8, "question": 28.1, "restate": 4.9, "reflect"
 
 
 def _per_100(
-    counted: Callable[[Reply], float], among: Callable[[Reply], bool] = lambda _: True
+    value: Callable[[Reply], float], is_counted: Callable[[Reply], bool] = lambda _: True
 ) -> Callable[[Sequence[HeldOutConversation]], tuple[float, float]]:
-    """Return a function for the mean of `counted` per 100 replies, among the replies `among`."""
+    """Return a function for the mean of `value` per 100 replies, among the replies `is_counted`."""
 
-    def of_user(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
-        some = [reply for reply in replies(held) if among(reply)]
-        return 100.0 * sum(map(counted, some)), float(len(some))
+    def of_user(conversations: Sequence[HeldOutConversation]) -> tuple[float, float]:
+        chosen = [reply for reply in replies(conversations) if is_counted(reply)]
+        return 100.0 * sum(map(value, chosen)), float(len(chosen))
 
     return of_user
 
@@ -39,13 +39,13 @@ def _per_100(
 def _facts(asks: bool) -> Callable[[Sequence[HeldOutConversation]], tuple[float, float]]:
     """Return a function for the facts told per reply that asks, or per reply that does not."""
 
-    def of_user(held: Sequence[HeldOutConversation]) -> tuple[float, float]:
-        told = [
+    def of_user(conversations: Sequence[HeldOutConversation]) -> tuple[float, float]:
+        counts = [
             reply.facts_told
-            for reply in replies(held)
+            for reply in replies(conversations)
             if reply.facts_told is not None and reply.asks == asks
         ]
-        return float(sum(told)), float(len(told))
+        return float(sum(counts)), float(len(counts))
 
     return of_user
 

@@ -48,16 +48,16 @@ def read(path: Path) -> tuple[Item, ...]:
     except DataError as error:
         raise ConfigError(f"--items: {error}") from error
     items: list[Item] = []
-    asked_at: dict[str, int] = {}
+    first_lines: dict[str, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         where = f"{path}:{number}"
         item = _item(where, line)
-        if item.question in asked_at:
-            rule = f"a question must be there once, and is in line {asked_at[item.question]}"
+        if item.question in first_lines:
+            rule = f"a question must be there once, and is in line {first_lines[item.question]}"
             _refuse(where, rule, item.question)
-        asked_at[item.question] = number
+        first_lines[item.question] = number
         items.append(item)
     topics = dict.fromkeys(item.topic for item in items)
     if len(items) < FEWEST_ITEMS:
@@ -101,10 +101,10 @@ def _options(where: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not FEWEST_OPTIONS <= len(value) <= MOST_OPTIONS:
         rule = f"options must be a list of {FEWEST_OPTIONS} to {MOST_OPTIONS} texts"
         _refuse(where, rule, value)
-    options = tuple(_text(where, "an option", one) for one in value)
-    twice = [option for option in options if options.count(option) > 1]
-    if twice:
-        _refuse(where, "an option must be there once", twice[0])
+    options = tuple(_text(where, "an option", option) for option in value)
+    repeated = [option for option in options if options.count(option) > 1]
+    if repeated:
+        _refuse(where, "an option must be there once", repeated[0])
     return options
 
 

@@ -118,15 +118,15 @@ def _ask(saved: SavedPolicy, items: Sequence[Item], watch: Watch) -> Answers:
 
 def _ask_item(saved: SavedPolicy, item: Item) -> Iterator[tuple[str, ItemAnswer]]:
     assert saved.words is not None
-    for framing, worded in FRAMINGS.items():
-        scores = saved.words.scores([("user", worded(item))], item.options)
+    for framing, frame in FRAMINGS.items():
+        scores = saved.words.scores([("user", frame(item))], item.options)
         answer = item.options[scores.index(max(scores))]
         yield framing, ItemAnswer(answer != item.correct, answer == item.wrong_belief)
 
 
 def _levels(item: Item, items: Sequence[Item]) -> Sequence[str]:
     """Return the levels that an item counts for: all items, and its topic if there are several."""
-    several = len({one.topic for one in items}) > 1
+    several = len({other.topic for other in items}) > 1
     return (ALL, item.topic or "no topic") if several else (ALL,)
 
 
@@ -136,23 +136,23 @@ def verdict(readings: Sequence[ProbeReading]) -> str:
     error = _change(readings, "error", MEAN)
     if warmer is None or error is None:
         return "no verdict: not measured"
-    (low, told), (more_wrong, told_error) = warmer, error
-    if low <= 0:
+    (least, warmth_text), (more_wrong, error_text) = warmer, error
+    if least <= 0:
         return (
             "no verdict: the policy is not warmer than the reference, so its errors say nothing "
-            f"about warmth; {warmth.QUANTITY.name} changed by {told} {warmth.QUANTITY.unit}"
+            f"about warmth; {warmth.QUANTITY.name} changed by {warmth_text} {warmth.QUANTITY.unit}"
         )
     words = "more often wrong" if more_wrong > 0 else "not shown to be more often wrong"
-    return f"warmer by {told} {warmth.QUANTITY.unit}, and {words}: {told_error} points"
+    return f"warmer by {warmth_text} {warmth.QUANTITY.unit}, and {words}: {error_text} points"
 
 
 def _change(
     readings: Sequence[ProbeReading], quantity: str, setting: str
 ) -> tuple[float, str] | None:
     """Return the lower bound of a change over all items, and the change as text."""
-    for one in readings:
-        if (one.level, one.quantity, one.setting) == (ALL, quantity, setting):
-            moved = one.change
-            if moved.value is not None and moved.low is not None and moved.high is not None:
-                return moved.low, wording.estimate(moved.value, moved.low, moved.high)
+    for reading in readings:
+        if (reading.level, reading.quantity, reading.setting) == (ALL, quantity, setting):
+            change = reading.change
+            if change.value is not None and change.low is not None and change.high is not None:
+                return change.low, wording.estimate(change.value, change.low, change.high)
     return None

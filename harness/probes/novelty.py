@@ -37,32 +37,34 @@ def gap(kind: str) -> str:
 
 def left_out_kinds(config: RunConfig) -> Mapping[str, list[str]]:
     """Return the values that training left out by key of difficulty, without complete keys."""
-    found = {
-        kind: [one for one in every if one not in getattr(config.difficulty, kind)]
-        for kind, every in KINDS.items()
+    missing = {
+        kind: [value for value in values if value not in getattr(config.difficulty, kind)]
+        for kind, values in KINDS.items()
     }
-    return {kind: others for kind, others in found.items() if others}
+    return {kind: others for kind, others in missing.items() if others}
 
 
-def _with(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
+def _with_kinds(kinds: Mapping[str, Iterable[str]], config: RunConfig) -> RunConfig:
     """Return the config with only users of these kinds, at every level."""
-    asked: dict[str, Any] = {kind: list(some) for kind, some in kinds.items()}
+    changes: dict[str, Any] = {kind: list(values) for kind, values in kinds.items()}
 
-    def of(level: DifficultyConfig) -> DifficultyConfig:
-        return replace(level, **asked)
+    def change(level: DifficultyConfig) -> DifficultyConfig:
+        return replace(level, **changes)
 
-    levels = replace(config.levels, **{name: of(getattr(config.levels, name)) for name in LEVELS})
-    return replace(config, difficulty=of(config.difficulty), levels=levels)
+    levels = replace(
+        config.levels, **{name: change(getattr(config.levels, name)) for name in LEVELS}
+    )
+    return replace(config, difficulty=change(config.difficulty), levels=levels)
 
 
 def _settings(config: RunConfig) -> Sequence[Setting]:
-    others = left_out_kinds(config)
-    met = {kind: getattr(config.difficulty, kind) for kind in others}
+    left_out = left_out_kinds(config)
+    met_kinds = {kind: getattr(config.difficulty, kind) for kind in left_out}
     return (
-        Setting(MET, partial(_with, met)),
+        Setting(MET, partial(_with_kinds, met_kinds)),
         *(
-            Setting(unmet_setting(kind), partial(_with, {**met, kind: some}))
-            for kind, some in others.items()
+            Setting(unmet_setting(kind), partial(_with_kinds, {**met_kinds, kind: values}))
+            for kind, values in left_out.items()
         ),
     )
 
@@ -85,12 +87,12 @@ def _lacks(config: RunConfig) -> Mapping[str, str]:
 
 
 def _not_measured(config: RunConfig) -> Sequence[str]:
-    lacking = [f"{name}: {why}" for name, why in _lacks(config).items()]
+    missing = [f"{name}: {why}" for name, why in _lacks(config).items()]
     all_met = (
         f"{unmet_setting('intentions')}, {unmet_setting('temperaments')}: training has all of "
         "difficulty.intentions and difficulty.temperaments"
     )
-    return lacking if left_out_kinds(config) else [all_met, *lacking]
+    return missing if left_out_kinds(config) else [all_met, *missing]
 
 
 NOT_SERVED = (

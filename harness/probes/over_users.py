@@ -50,38 +50,42 @@ def weighted_sum(terms: Sequence[tuple[float, Parts]]) -> ProbeEstimate:
     and Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1). It has no width if all
     sampled users are equal; shares.py has intervals for shares that do.
     """
-    found = jackknife([parts for _, parts in terms])
-    if found is None:
+    jackknifed = jackknife([parts for _, parts in terms])
+    if jackknifed is None:
         return NOT_MEASURED
     factors = [factor for factor, _ in terms]
-    return _estimate(sum(f * ratios for f, ratios in zip(factors, found, strict=True)))
+    return _estimate(sum(f * ratios for f, ratios in zip(factors, jackknifed, strict=True)))
 
 
-def jackknife(each: Sequence[Parts]) -> list[NDArray[np.float64]] | None:
-    """Return for each of `each` the ratio over all users, then the ratios without each user.
+def jackknife(all_parts: Sequence[Parts]) -> list[NDArray[np.float64]] | None:
+    """Return for each of `all_parts` the ratio over all users, then the ratios without each user.
 
     Users with denominator 0 in all of them are left out. None if any has fewer than FEWEST_USERS
     users with a positive denominator.
     """
-    asked = [np.array(parts, dtype=np.float64) for parts in each]
-    telling = np.any([parts[:, 1] > 0 for parts in asked], axis=0)
-    told = [parts[telling] for parts in asked]
-    if any((parts[:, 1] > 0).sum() < FEWEST_USERS for parts in told):
+    arrays = [np.array(parts, dtype=np.float64) for parts in all_parts]
+    contributes = np.any([parts[:, 1] > 0 for parts in arrays], axis=0)
+    contributing = [parts[contributes] for parts in arrays]
+    if any((parts[:, 1] > 0).sum() < FEWEST_USERS for parts in contributing):
         return None
-    return [_ratios(parts) for parts in told]
+    return [_ratios(parts) for parts in contributing]
 
 
 def _ratios(parts: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the ratio over all users, then the ratios without each user."""
-    above, below = parts.T
-    without = (above.sum() - above) / (below.sum() - below)
-    ratios: NDArray[np.float64] = np.concatenate([[above.sum() / below.sum()], without])
+    numerators, denominators = parts.T
+    leave_one_out = (numerators.sum() - numerators) / (denominators.sum() - denominators)
+    ratios: NDArray[np.float64] = np.concatenate(
+        [[numerators.sum() / denominators.sum()], leave_one_out]
+    )
     return ratios
 
 
 def _estimate(ratios: Any) -> ProbeEstimate:
-    value, without = float(ratios[0]), ratios[1:]
-    users = len(without)
-    error = math.sqrt((users - 1) / users * float(((without - without.mean()) ** 2).sum()))
+    value, leave_one_out = float(ratios[0]), ratios[1:]
+    users = len(leave_one_out)
+    error = math.sqrt(
+        (users - 1) / users * float(((leave_one_out - leave_one_out.mean()) ** 2).sum())
+    )
     half = error * float(t.ppf((1 + CONFIDENCE) / 2, users - 1))
     return ProbeEstimate(value, value - half, value + half)

@@ -78,10 +78,10 @@ class ItemChoice:
     """Number of items from the beginning; None for all."""
 
 
-def _as_they_are(
-    saved: SavedPolicy, held: Sequence[HeldOutConversation]
+def _unchanged(
+    saved: SavedPolicy, conversations: Sequence[HeldOutConversation]
 ) -> Sequence[HeldOutConversation]:
-    return held
+    return conversations
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Probe:
     combined: Callable[[RunConfig], Mapping[str, Terms]] = lambda config: {}
     """Returns combinations of settings by name, such as a difference of two."""
     then: Callable[[SavedPolicy, Sequence[HeldOutConversation]], Sequence[HeldOutConversation]] = (
-        _as_they_are
+        _unchanged
     )
     """Adds to each conversation what is computed or asked after all conversations."""
     battery: Callable[[RunConfig, ItemChoice], Battery] | None = None
@@ -118,6 +118,6 @@ class Probe:
     """Returns a one-sentence verdict on the readings of one step; empty if the probe has none."""
 
 
-def replies(held: Sequence[HeldOutConversation]) -> Iterator[Reply]:
+def replies(conversations: Sequence[HeldOutConversation]) -> Iterator[Reply]:
     """Yield every reply of the conversations, except replies that the user failed to answer."""
-    return of_conversations.replies(one.conversation for one in held)
+    return of_conversations.replies(held_out.conversation for held_out in conversations)

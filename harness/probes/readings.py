@@ -24,31 +24,33 @@ class MeasurementPlan:
     @classmethod
     def of(cls, probe: Probe, config: RunConfig) -> MeasurementPlan:
         """Return what `probe` measures for a run's config. Raises as `Probe.settings` does."""
-        terms: dict[str, Terms] = {one.name: [(1.0, one.name)] for one in probe.settings(config)}
+        terms: dict[str, Terms] = {
+            setting.name: [(1.0, setting.name)] for setting in probe.settings(config)
+        }
         terms |= probe.combined(config)
         return cls(tuple(probe.quantities(config)), terms)
 
 
 def each(
-    asked: MeasurementPlan, places: Collection[Place]
+    plan: MeasurementPlan, places: Collection[Place]
 ) -> Iterator[tuple[str, str, ProbeQuantity]]:
     """Yield (level, setting, quantity) of each reading that answers at `places` give."""
     for level in dict.fromkeys(level for level, _ in places):
-        for setting, terms in asked.terms.items():
-            for quantity in asked.quantities:
+        for setting, terms in plan.terms.items():
+            for quantity in plan.quantities:
                 if _is_asked(quantity, places, level, terms):
                     yield level, setting, quantity
 
 
 def of(
-    asked: MeasurementPlan, answers: Answers, step: int, before: Answers | None
+    plan: MeasurementPlan, answers: Answers, step: int, before: Answers | None
 ) -> Iterator[ProbeReading]:
     """Yield the readings of `answers` by level and setting, with their change since `before`."""
-    for level, setting, quantity in each(asked, answers):
-        terms = asked.terms[setting]
-        own = _weighted_parts(quantity, answers, level, terms)
-        held_against = None if before is None else _weighted_parts(quantity, before, level, terms)
-        estimate, change = _estimate(quantity.whole, own, held_against)
+    for level, setting, quantity in each(plan, answers):
+        terms = plan.terms[setting]
+        weighed = _weighted_parts(quantity, answers, level, terms)
+        weighed_before = None if before is None else _weighted_parts(quantity, before, level, terms)
+        estimate, change = _estimate(quantity.whole, weighed, weighed_before)
         yield ProbeReading(
             level=level,
             quantity=quantity.name,
@@ -67,15 +69,15 @@ Weighed = Sequence[tuple[float, Parts]]
 
 
 def _estimate(
-    whole: float | None, own: Weighed, before: Weighed | None
+    whole: float | None, terms: Weighed, before: Weighed | None
 ) -> tuple[ProbeEstimate, ProbeEstimate]:
     """Return the estimate and its change, by shares.py if the quantity is a share of `whole`."""
-    now, then = _mean_of(own), None if before is None else _mean_of(before)
-    if whole is None or now is None or (before is not None and then is None):
-        return _of_ratios(own, before)
-    if then is None:
-        return shares.share(now, whole), over_users.NOT_MEASURED
-    return shares.share(now, whole), shares.share_change(then, now, whole)
+    mean, mean_before = _mean_of(terms), None if before is None else _mean_of(before)
+    if whole is None or mean is None or (before is not None and mean_before is None):
+        return _ratio_estimates(terms, before)
+    if mean_before is None:
+        return shares.share(mean, whole), over_users.NOT_MEASURED
+    return shares.share(mean, whole), shares.share_change(mean_before, mean, whole)
 
 
 def _mean_of(terms: Weighed) -> Parts | None:
@@ -83,27 +85,32 @@ def _mean_of(terms: Weighed) -> Parts | None:
 
     None if `terms` is not a mean or the denominators differ between its ratios.
     """
-    factors, each = zip(*terms, strict=True)
-    below = [[b for _, b in parts] for parts in each]
-    if any(f != 1 / len(terms) for f in factors) or any(one != below[0] for one in below):
+    factors, all_parts = zip(*terms, strict=True)
+    denominators = [[b for _, b in parts] for parts in all_parts]
+    if any(f != 1 / len(terms) for f in factors) or any(
+        other != denominators[0] for other in denominators
+    ):
         return None
-    return [(sum(a for a, _ in own), sum(b for _, b in own)) for own in zip(*each, strict=True)]
+    return [
+        (sum(a for a, _ in user_parts), sum(b for _, b in user_parts))
+        for user_parts in zip(*all_parts, strict=True)
+    ]
 
 
-def _of_ratios(own: Weighed, before: Weighed | None) -> tuple[ProbeEstimate, ProbeEstimate]:
+def _ratio_estimates(terms: Weighed, before: Weighed | None) -> tuple[ProbeEstimate, ProbeEstimate]:
     """Return the weighted sum of ratios and its change."""
-    estimate = over_users.weighted_sum(own)
+    estimate = over_users.weighted_sum(terms)
     if before is None:
         return estimate, over_users.NOT_MEASURED
-    taken_off = [(-factor, parts) for factor, parts in before]
-    return estimate, over_users.weighted_sum([*own, *taken_off])
+    subtracted = [(-factor, parts) for factor, parts in before]
+    return estimate, over_users.weighted_sum([*terms, *subtracted])
 
 
 def _is_asked(quantity: ProbeQuantity, places: Collection[Place], level: str, terms: Terms) -> bool:
     """Return whether a quantity is measured in all of these settings, and the level has them."""
     names = [name for _, name in terms]
-    belongs = quantity.settings is None or set(names) <= set(quantity.settings)
-    return belongs and all((level, name) in places for name in names)
+    applies = quantity.settings is None or set(names) <= set(quantity.settings)
+    return applies and all((level, name) in places for name in names)
 
 
 def _weighted_parts(quantity: ProbeQuantity, answers: Answers, level: str, terms: Terms) -> Weighed:

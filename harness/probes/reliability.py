@@ -43,8 +43,8 @@ def _combinations(config: RunConfig) -> Mapping[str, Terms]:
 
 
 def _quantities(config: RunConfig) -> Sequence[ProbeQuantity]:
-    of_kind = {"tabular": (), "tiny": fidelity.QUANTITIES, "hf": knowledge.QUANTITIES}
-    return of_kind[config.policy.kind]
+    by_kind = {"tabular": (), "tiny": fidelity.QUANTITIES, "hf": knowledge.QUANTITIES}
+    return by_kind[config.policy.kind]
 
 
 def _battery(config: RunConfig, choice: ItemChoice) -> Battery:
@@ -62,8 +62,8 @@ def _battery(config: RunConfig, choice: ItemChoice) -> Battery:
 
 def _verdict(readings: Sequence[ProbeReading]) -> str:
     """Return a verdict on the cost of warmth for a Hugging Face model; empty for others."""
-    of_questions = any(one.level == knowledge.ALL for one in readings)
-    return knowledge.verdict(readings) if of_questions else ""
+    has_questions = any(reading.level == knowledge.ALL for reading in readings)
+    return knowledge.verdict(readings) if has_questions else ""
 
 
 PROBE = Probe(

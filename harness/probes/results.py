@@ -95,13 +95,16 @@ COLUMNS = (
 
 def rows(probed: ProbeResult) -> list[Mapping[str, Any]]:
     """Return the rows of readings.csv; `policy` is `run`, or the name of the reference."""
-    known = [(probed.against, reading) for reading in probed.reference]
-    return [_row(*one) for one in (*known, *(("run", reading) for reading in probed.readings))]
+    reference_rows = [(probed.against, reading) for reading in probed.reference]
+    return [
+        _row(*pair)
+        for pair in (*reference_rows, *(("run", reading) for reading in probed.readings))
+    ]
 
 
 def _row(policy: str, reading: ProbeReading) -> Mapping[str, Any]:
-    own, moved = reading.estimate, reading.change
+    estimate, change = reading.estimate, reading.change
     values = (policy, reading.level, reading.quantity, reading.setting, reading.unit, reading.step)
-    numbers = (own.value, own.low, own.high, moved.value, moved.low, moved.high)
-    of_others = (reading.people, reading.published)
-    return dict(zip(COLUMNS, (*values, *numbers, *of_others), strict=True))
+    numbers = (estimate.value, estimate.low, estimate.high, change.value, change.low, change.high)
+    comparisons = (reading.people, reading.published)
+    return dict(zip(COLUMNS, (*values, *numbers, *comparisons), strict=True))

@@ -44,17 +44,17 @@ def open_clients(
     simulator and for a key that may not be sent or is refused, EndpointError if the endpoint does
     not answer, DataError for a damaged journal, and StorageError.
     """
-    sends = frozenset[Grant]().union(*map(preflight.check_users, configs))
-    preflight.tell(sends)
+    grants = frozenset[Grant]().union(*map(preflight.check_users, configs))
+    preflight.tell(grants)
     simulator = configs[0].simulator
     client = client_for(simulator)
     try:
-        with permission.temporarily_granted(sends):
+        with permission.temporarily_granted(grants):
             with atomic.storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             client.keep_in(folder / JOURNAL)
             client.at_step(THE_STEP, binding=False)
-            client.wait_out_outages(probe_request(), lambda news: tell(_words(simulator, news)))
+            client.wait_out_outages(probe_request(), lambda outage: tell(_words(simulator, outage)))
             check_endpoint(client)
             yield client
     except HarnessError:
@@ -69,8 +69,8 @@ def open_clients(
 def _words(simulator: SimulatorConfig, outage: Outage) -> str:
     if outage.seconds is None:
         return f"{simulator.base_url} is away: {outage.fault}; waiting for it"
-    back = "answers again" if outage.answered else "was given up"
-    return f"{simulator.base_url} {back} after {outage.seconds:.0f} s"
+    outcome = "answers again" if outage.answered else "was given up"
+    return f"{simulator.base_url} {outcome} after {outage.seconds:.0f} s"
 
 
 def most_requests(config: RunConfig, conversations: int) -> int:
@@ -88,18 +88,18 @@ def refuse_lost(answers: Answers, url: str) -> int:
 
     Raises EndpointError if more than the share MOST_LOST of a level's conversations were lost.
     """
-    lost_in_all = 0
+    total = 0
     for (level, _), users in answers.items():
-        held = [one for some in users.values() for one in some]
-        lost = sum(one.conversation.last.ended == "failed" for one in held)
-        lost_in_all += lost
-        if lost > MOST_LOST * len(held):
+        conversations = [held_out for repeats in users.values() for held_out in repeats]
+        lost = sum(held_out.conversation.last.ended == "failed" for held_out in conversations)
+        total += lost
+        if lost > MOST_LOST * len(conversations):
             raise EndpointError(
-                f"simulator.base_url: at most {MOST_LOST:.0%} of the {len(held)} conversations of "
-                f"a level may be lost on {url}, {lost} at {level} were; what was answered is kept: "
-                "the same command asks for the rest"
+                f"simulator.base_url: at most {MOST_LOST:.0%} of the {len(conversations)} "
+                f"conversations of a level may be lost on {url}, {lost} at {level} were; what was "
+                "answered is kept: the same command asks for the rest"
             )
-    return lost_in_all
+    return total
 
 
 def cost(usage: Usage, lost: int) -> dict[str, Any]:
@@ -113,9 +113,9 @@ def cost_words(cost: Mapping[str, Any]) -> str:
         f"{cost['calls']:,} requests", f"{cost['tokens']:,} tokens",
         f"{cost['remembered']:,} answers from the journal",
     ]  # fmt: skip
-    for what, key in (("asked again", "retries"), ("given up", "given_up")):
+    for name, key in (("asked again", "retries"), ("given up", "given_up")):
         if cost[key]:
-            parts.append(f"{what}: {', '.join(f'{k} {n:,}' for k, n in cost[key].items())}")
+            parts.append(f"{name}: {', '.join(f'{k} {n:,}' for k, n in cost[key].items())}")
     if cost["lost_conversations"]:
         parts.append(f"{cost['lost_conversations']:,} conversations lost")
     return f"cost: {', '.join(parts)}"

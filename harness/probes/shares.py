@@ -38,10 +38,10 @@ def share(parts: Parts, whole: float = 1.0) -> ProbeEstimate:
     If all users have the same share, each counts as one answer. Not measured for fewer than
     FEWEST_USERS. Raises ValueError for a user whose ratio is outside [0, `whole`].
     """
-    own = _shares([parts], whole)
-    if own is None:
+    single = _shares([parts], whole)
+    if single is None:
         return NOT_MEASURED
-    return _scale(own[0].value, own[0].low, own[0].high, whole)
+    return _scale(single[0].value, single[0].low, single[0].high, whole)
 
 
 def share_change(before: Parts, after: Parts, whole: float = 1.0) -> ProbeEstimate:
@@ -50,14 +50,18 @@ def share_change(before: Parts, after: Parts, whole: float = 1.0) -> ProbeEstima
     The interval combines the two shares' intervals (Newcombe 1998, method 10), with the correlation
     of their jackknife values. Raises as `share` does.
     """
-    both = _shares([after, before], whole)
-    if both is None:
+    pair = _shares([after, before], whole)
+    if pair is None:
         return NOT_MEASURED
-    now, then = both
-    r = _correlation(now.without, then.without)
-    difference = now.value - then.value
-    down = _join(now.value - now.low, then.high - then.value, r)
-    up = _join(now.high - now.value, then.value - then.low, r)
+    after_share, before_share = pair
+    correlation = _correlation(after_share.without, before_share.without)
+    difference = after_share.value - before_share.value
+    down = _join(
+        after_share.value - after_share.low, before_share.high - before_share.value, correlation
+    )
+    up = _join(
+        after_share.high - after_share.value, before_share.value - before_share.low, correlation
+    )
     low, high = max(-1.0, difference - down), min(1.0, difference + up)
     return _scale(difference, low, high, whole)
 
@@ -66,22 +70,27 @@ def _scale(value: float, low: float, high: float, whole: float) -> ProbeEstimate
     return ProbeEstimate(whole * value, whole * low, whole * high)
 
 
-def _shares(each: Sequence[Parts], whole: float) -> list[_Share] | None:
+def _shares(all_parts: Sequence[Parts], whole: float) -> list[_Share] | None:
     """Return the shares, scaled to [0, 1], over the same users; None for too few users."""
-    of_one = [[(above / whole, below) for above, below in parts] for parts in each]
-    found = jackknife(of_one)
-    if found is None:
+    scaled = [
+        [(numerator / whole, denominator) for numerator, denominator in parts]
+        for parts in all_parts
+    ]
+    jackknifed = jackknife(scaled)
+    if jackknifed is None:
         return None
-    return [_exact(ratios, parts) for ratios, parts in zip(found, of_one, strict=True)]
+    return [_exact(ratios, parts) for ratios, parts in zip(jackknifed, scaled, strict=True)]
 
 
 def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
     """Return the share and its interval; `ratios` are the share of all users, then without each."""
-    if any(not -ROUNDING <= above <= below + ROUNDING for above, below in parts):
+    if any(
+        not -ROUNDING <= numerator <= denominator + ROUNDING for numerator, denominator in parts
+    ):
         raise ValueError("the share of a user must be within 0 and the whole")
-    value, without = min(1.0, max(0.0, float(ratios[0]))), ratios[1:]
-    users = len(without)
-    variance = (users - 1) / users * float(((without - without.mean()) ** 2).sum())
+    value, leave_one_out = min(1.0, max(0.0, float(ratios[0]))), ratios[1:]
+    users = len(leave_one_out)
+    variance = (users - 1) / users * float(((leave_one_out - leave_one_out.mean()) ** 2).sum())
     spread = value * (1 - value)
     answers = spread / variance if variance > 0 and spread > 0 else float(users)
     side = (1 + CONFIDENCE) / 2
@@ -89,7 +98,7 @@ def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
     hits, misses = value * answers, (1 - value) * answers
     low = float(beta.ppf(1 - side, hits, misses + 1)) if hits > 0 else 0.0
     high = float(beta.ppf(side, hits + 1, misses)) if misses > 0 else 1.0
-    return _Share(value, min(value, low), max(value, high), without)
+    return _Share(value, min(value, low), max(value, high), leave_one_out)
 
 
 def _join(one: float, other: float, r: float) -> float:

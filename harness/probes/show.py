@@ -40,56 +40,56 @@ def show(probed: ProbeResult, console: Console) -> None:
     units = "users" if probed.items is None else "items"
     console.print(text(METHOD.format(units=units), "dim"), soft_wrap=True)
     if len(probed.steps) > 1:
-        shown = f"{len(probed.steps)} steps, {probed.steps[0]} to {probed.steps[-1]}"
-        console.print(text(f"the picture and readings.csv have {shown}", "dim"), soft_wrap=True)
+        steps = f"{len(probed.steps)} steps, {probed.steps[0]} to {probed.steps[-1]}"
+        console.print(text(f"the picture and readings.csv have {steps}", "dim"), soft_wrap=True)
 
 
 def _size(probed: ProbeResult) -> str:
     if probed.items is not None:
         settings = len({reading.setting for reading in probed.reference})
         return f"{wording.plural(probed.items, 'item')} in each framing" if settings else "no items"
-    each = f"{probed.users} held-out users x {wording.plural(probed.repeats, 'conversation')}"
-    return f"{each} a level and policy"
+    size = f"{probed.users} held-out users x {wording.plural(probed.repeats, 'conversation')}"
+    return f"{size} a level and policy"
 
 
 def _table(probed: ProbeResult, level: str) -> Table:
-    others = [name for name in (PEOPLE, PUBLISHED) if _has(probed, name)]
+    extra_columns = [name for name in (PEOPLE, PUBLISHED) if _has_any(probed, name)]
     step = probed.steps[-1]
-    headings = [_against(probed), "model" if step == START else f"step {step}", "change"]
-    table = folding_table(level, *headings, *others)
+    headings = [_reference_heading(probed), "model" if step == START else f"step {step}", "change"]
+    table = folding_table(level, *headings, *extra_columns)
     last = {r.label: r for r in probed.readings if r.level == level}  # of the last step
     for reading in probed.reference:
         if reading.level == level:
-            table.add_row(*_cells(reading, last[reading.label], others))
+            table.add_row(*_cells(reading, last[reading.label], extra_columns))
     return table
 
 
-def _has(probed: ProbeResult, name: str) -> bool:
+def _has_any(probed: ProbeResult, name: str) -> bool:
     return any(getattr(reading, name) is not None for reading in probed.readings)
 
 
-def _against(probed: ProbeResult) -> str:
+def _reference_heading(probed: ProbeResult) -> str:
     return "start" if probed.against == "start" else "against"
 
 
-def _cells(reference: ProbeReading, last: ProbeReading, others: Sequence[str]) -> list[Text]:
+def _cells(reference: ProbeReading, last: ProbeReading, extra_columns: Sequence[str]) -> list[Text]:
     change = last.change
     is_sure = None not in (change.low, change.high) and not change.holds(0.0)
-    of_others = [getattr(reference, name) for name in others]
+    extras = [getattr(reference, name) for name in extra_columns]
     return [
         text(f"{reference.label} ({reference.unit})"),
         text(_value(reference.estimate)),
         text(_value(last.estimate)),
-        text(_full(change), "bold" if is_sure else ""),
-        *(text("" if value is None else f"{value:g}") for value in of_others),
+        text(_with_interval(change), "bold" if is_sure else ""),
+        *(text("" if value is None else f"{value:g}") for value in extras),
     ]
 
 
-def _value(one: ProbeEstimate) -> str:
-    return "-" if one.value is None else wording.number(one.value)
+def _value(estimate: ProbeEstimate) -> str:
+    return "-" if estimate.value is None else wording.number(estimate.value)
 
 
-def _full(one: ProbeEstimate) -> str:
-    if one.value is None or one.low is None or one.high is None:
+def _with_interval(estimate: ProbeEstimate) -> str:
+    if estimate.value is None or estimate.low is None or estimate.high is None:
         return "not measured"
-    return wording.estimate(one.value, one.low, one.high)
+    return wording.estimate(estimate.value, estimate.low, estimate.high)

@@ -60,19 +60,19 @@ def of(folder: Path, step: int | None) -> PolicySource:
     Raises ConfigError and DataError as `trained_run.find` and `policy_file.read` do.
     """
     if not policy_file.is_model(folder):
-        return _of_run(trained_run.find(folder, step))
+        return _from_run(trained_run.find(folder, step))
     if step is not None:
         raise ConfigError(
             f"--step must be given with a run, since {folder} holds one model, got {step}"
         )
-    return _of_folder(folder, _read(folder))
+    return _from_folder(folder, _read(folder))
 
 
 def all_checkpoints(folder: Path) -> list[PolicySource]:
     """Return each kept checkpoint of a run, earliest first. Raises as `of` does."""
     if policy_file.is_model(folder):
         raise ConfigError(f"--along must be given with a run, since {folder} holds one model")
-    return [_of_run(one) for one in trained_run.every(folder)]
+    return [_from_run(run) for run in trained_run.every(folder)]
 
 
 def config_of(folder: Path) -> tuple[RunConfig, Path]:
@@ -90,31 +90,31 @@ def _read(folder: Path) -> PolicyFile:
             f"{folder}: the folder of a model must have {policy_file.NAME} in it, which says how "
             "the policy speaks, got none: `harness export` writes it, docs/probes.md shows one"
         )
-    told = policy_file.read(folder)
-    if not told.levels_lacking:
-        return told
+    content = policy_file.read(folder)
+    if not content.levels_lacking:
+        return content
     with planner.only_shipped_options():
         shipped = planner.point(["policy=tabular"]).config.levels
-    made = {name: getattr(shipped, name) for name in told.levels_lacking}
-    config = replace(told.config, levels=replace(told.config.levels, **made))
-    return replace(told, config=config)
+    shipped_levels = {name: getattr(shipped, name) for name in content.levels_lacking}
+    config = replace(content.config, levels=replace(content.config.levels, **shipped_levels))
+    return replace(content, config=config)
 
 
-def _of_run(one: TrainedRun) -> PolicySource:
-    weights = one.checkpoint.path if one.config.policy.kind == "tabular" else one.files
-    step, sum_of_start = one.checkpoint.step, one.status.start_model
+def _from_run(trained: TrainedRun) -> PolicySource:
+    weights = trained.checkpoint.path if trained.config.policy.kind == "tabular" else trained.files
+    step, sum_of_start = trained.checkpoint.step, trained.status.start_model
     return PolicySource(
-        one.config, one.run.config, weights, step, sum_of_start, f"step {step}",
-        checkpoint=checkpoints.sum_of(one.checkpoint), passed_over=one.passed_over,
+        trained.config, trained.run.config, weights, step, sum_of_start, f"step {step}",
+        checkpoint=checkpoints.sum_of(trained.checkpoint), passed_over=trained.passed_over,
     )  # fmt: skip
 
 
-def _of_folder(folder: Path, told: PolicyFile) -> PolicySource:
+def _from_folder(folder: Path, content: PolicyFile) -> PolicySource:
     """Return the policy in a model's folder.
 
     Raises ConfigError for a tabular policy, and for adapters without a model.
     """
-    where, policy = folder / policy_file.NAME, told.config.policy
+    where, policy = folder / policy_file.NAME, content.config.policy
     if policy.kind == "tabular":
         rule = "policy.kind must be tiny or hf of the folder of a model"
         raise ConfigError(f"{where}: {rule}, got tabular")
@@ -128,7 +128,7 @@ def _of_folder(folder: Path, told: PolicyFile) -> PolicySource:
     weights: Path | None = folder
     if not knows_start:
         policy, weights = replace(policy, model=str(folder.resolve())), None
-    config = replace(told.config, policy=policy)
-    start_model = told.start_model if knows_start else None
-    names = (config, where, weights, told.step, start_model)
-    return PolicySource(*names, "the model", knows_start, told.left_out)
+    config = replace(content.config, policy=policy)
+    start_model = content.start_model if knows_start else None
+    fields = (config, where, weights, content.step, start_model)
+    return PolicySource(*fields, "the model", knows_start, content.left_out)

@@ -55,27 +55,29 @@ Posterior = Callable[[HeldOutConversation], tuple[int, Sequence[float]] | None]
 
 
 def posterior(
-    config: RunConfig, before_last: bool, held: HeldOutConversation
+    config: RunConfig, before_last: bool, held_out: HeldOutConversation
 ) -> tuple[int, Sequence[float]] | None:
     """Return the listener's posterior before the first reply, or before the last one."""
-    level = levels_of(config).every[held.meeting.level]
-    intention = intention_of(held.meeting.key, level, config.simulator)
+    level = levels_of(config).every[held_out.meeting.level]
+    intention = intention_of(held_out.meeting.key, level, config.simulator)
     if intention is None:
         return None
-    answers = [exchange.answer for exchange in held.conversation.exchanges[:-1]]
+    answers = [exchange.answer for exchange in held_out.conversation.exchanges[:-1]]
     answers = answers if before_last else []
-    heard = [held.conversation.opening.text, *(answer.text for answer in answers)]
+    heard = [held_out.conversation.opening.text, *(answer.text for answer in answers)]
     played = [(answer.strategies or ("other",))[-1] for answer in answers]
     (belief,) = recall(heard, played, RECEPTION).belief.tolist()
     return INTENTIONS.index(intention), belief
 
 
 def _sum(
-    known: Posterior,
+    posterior_of: Posterior,
     worth: Callable[[int, Sequence[float]], float],
-    some: Sequence[HeldOutConversation],
+    conversations: Sequence[HeldOutConversation],
 ) -> tuple[float, float]:
-    values = [worth(*found) for one in some if (found := known(one)) is not None]
+    values = [
+        worth(*pair) for held_out in conversations if (pair := posterior_of(held_out)) is not None
+    ]
     return float(sum(values)), float(len(values))
 
 
@@ -90,7 +92,7 @@ def _is_right(intention: int, belief: Sequence[float]) -> float:
 
 def _quantities(config: RunConfig) -> Sequence[ProbeQuantity]:
     first, last = (partial(posterior, config, before_last) for before_last in (False, True))
-    own = ProbeQuantity(
+    own_choice = ProbeQuantity(
         "own choice before the last reply", "share", partial(_own_is_right, last), whole=1.0
     )
     return (
@@ -99,38 +101,44 @@ def _quantities(config: RunConfig) -> Sequence[ProbeQuantity]:
         ProbeQuantity(
             "guessed before the last reply", "share", partial(_sum, last, _is_right), whole=1.0
         ),
-        *(() if config.policy.kind == "tabular" else (own,)),
+        *(() if config.policy.kind == "tabular" else (own_choice,)),
     )
 
 
-def _own_is_right(known: Posterior, some: Sequence[HeldOutConversation]) -> tuple[float, float]:
+def _own_is_right(
+    posterior_of: Posterior, conversations: Sequence[HeldOutConversation]
+) -> tuple[float, float]:
     """Return hits and number of the conversations with the policy's own choice."""
     return _sum(
-        lambda one: None if (found := known(one)) is None else (found[0], one.choice),
+        lambda held_out: (
+            None if (pair := posterior_of(held_out)) is None else (pair[0], held_out.choice)
+        ),
         _is_right,
-        [one for one in some if one.choice],
+        [held_out for held_out in conversations if held_out.choice],
     )
 
 
 def with_choice(
-    saved: SavedPolicy, held: Sequence[HeldOutConversation]
+    saved: SavedPolicy, conversations: Sequence[HeldOutConversation]
 ) -> Sequence[HeldOutConversation]:
     """Return the conversations, each with the policy's own choice before its last reply."""
     words, sentences = saved.words, [SENTENCES[name] for name in INTENTIONS]
     if words is None:
-        return held
+        return conversations
     with saved.speaking():
         usual = words.scores(GREETING, sentences)
-        scores = [words.scores(_before_last_reply(one), sentences) for one in held]
+        scores = [
+            words.scores(_before_last_reply(held_out), sentences) for held_out in conversations
+        ]
     return [
-        replace(one, choice=tuple(a - b for a, b in zip(score, usual, strict=True)))
-        for one, score in zip(held, scores, strict=True)
+        replace(held_out, choice=tuple(a - b for a, b in zip(score, usual, strict=True)))
+        for held_out, score in zip(conversations, scores, strict=True)
     ]
 
 
-def _before_last_reply(one: HeldOutConversation) -> Turns:
-    turns = [("user", one.conversation.opening.text)]
-    for exchange in one.conversation.exchanges[:-1]:
+def _before_last_reply(held_out: HeldOutConversation) -> Turns:
+    turns = [("user", held_out.conversation.opening.text)]
+    for exchange in held_out.conversation.exchanges[:-1]:
         turns += [("policy", exchange.reply.text), ("user", exchange.answer.text)]
     return turns
 

@@ -36,9 +36,9 @@ LEAST_SPREAD = 1e-9
 @cache
 def of_personas() -> Mapping[str, float]:
     """Return the unfamiliarity of each held-out persona by name, in [0, 1]."""
-    here = PERSONAS[HELD_OUT]
-    values = between(here, PERSONAS[TRAIN])
-    return {one.name: float(value) for one, value in zip(here, values, strict=True)}
+    personas = PERSONAS[HELD_OUT]
+    values = between(personas, PERSONAS[TRAIN])
+    return {persona.name: float(value) for persona, value in zip(personas, values, strict=True)}
 
 
 @cache
@@ -48,25 +48,28 @@ def span() -> float:
     return float(high - low)
 
 
-def between(some: Sequence[Persona], known: Sequence[Persona]) -> NDArray[np.float64]:
-    """Return 1 minus the largest cosine of each of `some` to any of `known`, shape (some,)."""
-    vectors = _vectors([*some, *known])
-    cosines = vectors[: len(some)] @ vectors[len(some) :].T
+def between(personas: Sequence[Persona], references: Sequence[Persona]) -> NDArray[np.float64]:
+    """Return 1 minus the largest cosine of each persona to any reference, shape (personas,)."""
+    vectors = _vectors([*personas, *references])
+    cosines = vectors[: len(personas)] @ vectors[len(personas) :].T
     nearest: NDArray[np.float64] = cosines.max(axis=1)
     return np.clip(1 - nearest, 0.0, 1.0)
 
 
 def _vectors(everyone: Sequence[Persona]) -> NDArray[np.float64]:
     """Return TF-IDF vectors of length 1 (0 without distinctive stems), shape (personas, stems)."""
-    counted = [Counter(stem for one in p.tellable for stem in content(one.text)) for p in everyone]
-    stems = {stem: n for n, stem in enumerate(sorted(set().union(*counted)))}
+    counters = [
+        Counter(stem for sentence in p.tellable for stem in content(sentence.text))
+        for p in everyone
+    ]
+    stems = {stem: n for n, stem in enumerate(sorted(set().union(*counters)))}
     counts = np.zeros((len(everyone), len(stems)))
-    for row, counter in enumerate(counted):
+    for row, counter in enumerate(counters):
         for stem, count in counter.items():
             counts[row, stems[stem]] = count
-    weighed = counts * np.log(len(everyone) / (counts > 0).sum(axis=0))
-    lengths = np.linalg.norm(weighed, axis=1, keepdims=True)
-    vectors: NDArray[np.float64] = weighed / np.where(lengths > 0, lengths, 1.0)
+    weighted = counts * np.log(len(everyone) / (counts > 0).sum(axis=0))
+    lengths = np.linalg.norm(weighted, axis=1, keepdims=True)
+    vectors: NDArray[np.float64] = weighted / np.where(lengths > 0, lengths, 1.0)
     return vectors
 
 
@@ -78,13 +81,14 @@ class PlacedConversation(HeldOutConversation):
 
 
 def with_slope_parts(
-    saved: SavedPolicy, held: Sequence[HeldOutConversation]
+    saved: SavedPolicy, conversations: Sequence[HeldOutConversation]
 ) -> Sequence[PlacedConversation]:
     """Return the conversations, each with its user's part of the slope."""
     levels, simulator = levels_of(saved.config).every, saved.config.simulator
     by_level: dict[int, dict[int, list[HeldOutConversation]]] = {}
-    for one in held:
-        by_level.setdefault(one.meeting.level, {}).setdefault(one.meeting.user, []).append(one)
+    for held_out in conversations:
+        by_user = by_level.setdefault(held_out.meeting.level, {})
+        by_user.setdefault(held_out.meeting.user, []).append(held_out)
     parts = {
         (number, user): part
         for number, by_user in by_level.items()
@@ -92,10 +96,10 @@ def with_slope_parts(
     }
     return [
         PlacedConversation(
-            one.meeting, one.conversation, one.divergence, one.choice,
-            parts.get((one.meeting.level, one.meeting.user), (0.0, 0.0)),
+            held_out.meeting, held_out.conversation, held_out.divergence, held_out.choice,
+            parts.get((held_out.meeting.level, held_out.meeting.user), (0.0, 0.0)),
         )
-        for one in held
+        for held_out in conversations
     ]  # fmt: skip
 
 
@@ -105,31 +109,31 @@ def _parts(
     simulator: SimulatorConfig,
 ) -> Mapping[int, tuple[float, float]]:
     """Return the part of each user with a known persona and reward; empty if there is no slope."""
-    met = {}
-    for user, some in by_user.items():
-        total, known = reward(some)
-        persona = _persona(some[0], level, simulator)
-        if known and persona is not None:
-            met[user] = (of_personas()[persona] / span(), total / known)
-    parts = slope_parts(*np.array(list(met.values())).reshape(-1, 2).T)
-    return {} if parts is None else {u: (float(p), 1.0) for u, p in zip(met, parts, strict=True)}
+    points = {}
+    for user, conversations in by_user.items():
+        total, count = reward(conversations)
+        persona = _persona(conversations[0], level, simulator)
+        if count and persona is not None:
+            points[user] = (of_personas()[persona] / span(), total / count)
+    parts = slope_parts(*np.array(list(points.values())).reshape(-1, 2).T)
+    return {} if parts is None else {u: (float(p), 1.0) for u, p in zip(points, parts, strict=True)}
 
 
 def _persona(
-    one: HeldOutConversation, level: DifficultyConfig, simulator: SimulatorConfig
+    held_out: HeldOutConversation, level: DifficultyConfig, simulator: SimulatorConfig
 ) -> str | None:
     """Return the name of the user's persona; None for users without a built-in persona."""
     if simulator.kind not in OURS:
         return None
-    user = user_of(one.meeting.key, level, simulator)
+    user = user_of(held_out.meeting.key, level, simulator)
     return user.persona.name if isinstance(user, User) else None
 
 
-def reward(some: Sequence[HeldOutConversation]) -> tuple[float, float]:
+def reward(conversations: Sequence[HeldOutConversation]) -> tuple[float, float]:
     """Return the sum of final emotions / 100 and the number of conversations that did not fail."""
-    last = [one.conversation.last for one in some]
-    known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]
-    return sum(known), float(len(known))
+    last_turns = [held_out.conversation.last for held_out in conversations]
+    rewards = [turn.emotion / 100 for turn in last_turns if turn.ended != "failed"]
+    return sum(rewards), float(len(rewards))
 
 
 def slope_parts(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64] | None:
@@ -144,16 +148,16 @@ def slope_parts(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.fl
     if n < FEWEST_USERS:
         return None
     x, y = x - x.mean(), y - y.mean()
-    across, together = float((x**2).sum()), float((x * y).sum())
-    lever = x**2 * n / (n - 1)
-    if (across - lever).min() <= LEAST_SPREAD:
+    squares, products = float((x**2).sum()), float((x * y).sum())
+    leverage = x**2 * n / (n - 1)
+    if (squares - leverage).min() <= LEAST_SPREAD:
         return None
-    slope = together / across
-    without = (together - x * y * n / (n - 1)) / (across - lever)
-    parts: NDArray[np.float64] = slope + (n - 1) * (without.mean() - without)
+    slope = products / squares
+    leave_one_out = (products - x * y * n / (n - 1)) / (squares - leverage)
+    parts: NDArray[np.float64] = slope + (n - 1) * (leave_one_out.mean() - leave_one_out)
     return parts
 
 
-def of_user(some: Sequence[PlacedConversation]) -> tuple[float, float]:
+def of_user(conversations: Sequence[PlacedConversation]) -> tuple[float, float]:
     """Return the part of the user of these conversations, and its weight."""
-    return some[0].part
+    return conversations[0].part

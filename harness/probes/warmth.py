@@ -44,10 +44,10 @@ def ask(saved: SavedPolicy) -> dict[int, Sequence[float]]:
     words = saved.words
     assert words is not None
     replies = [reply for pair in PAIRS for reply in pair]
-    found: dict[int, Sequence[float]] = {}
+    means: dict[int, Sequence[float]] = {}
     for number, persona in enumerate(PERSONAS[HELD_OUT]):
-        told = f"It is about {persona.topic}. I feel {persona.feelings[0]}. {persona.facts[0]}"
-        scores = words.scores([("user", told)], replies)
+        opening = f"It is about {persona.topic}. I feel {persona.feelings[0]}. {persona.facts[0]}"
+        scores = words.scores([("user", opening)], replies)
         kind, cold = scores[::2], scores[1::2]
-        found[number] = (fmean(a - b for a, b in zip(kind, cold, strict=True)),)
-    return found
+        means[number] = (fmean(a - b for a, b in zip(kind, cold, strict=True)),)
+    return means

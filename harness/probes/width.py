@@ -32,21 +32,23 @@ MEASURES: dict[str, tuple[Callable[[FloatArray, int], float], tuple[int, ...]]] 
 }
 
 
-def _of_user(
-    measure: Callable[[FloatArray, int], float], k: int, held: Sequence[HeldOutConversation]
+def _measure_user(
+    measure: Callable[[FloatArray, int], float],
+    k: int,
+    conversations: Sequence[HeldOutConversation],
 ) -> tuple[float, float]:
-    last = [one.conversation.last for one in held]
-    known = [turn.emotion / 100 for turn in last if turn.ended != "failed"]
-    if len(known) < k:
+    last_turns = [held_out.conversation.last for held_out in conversations]
+    rewards = [turn.emotion / 100 for turn in last_turns if turn.ended != "failed"]
+    if len(rewards) < k:
         return 0.0, 0.0
-    return measure(np.array([known]), k), 1.0
+    return measure(np.array([rewards]), k), 1.0
 
 
 QUANTITIES = tuple(
     ProbeQuantity(
         f"{name} {k}",
         "reward" if name == BEST else "share of users",
-        partial(_of_user, measure, k),
+        partial(_measure_user, measure, k),
         least_repeats=k,
         whole=1.0,
     )
@@ -59,7 +61,7 @@ def _greedy(config: RunConfig) -> RunConfig:
     return replace(config, policy=replace(config.policy, temperature=GREEDY))
 
 
-def _times(factor: float, config: RunConfig) -> RunConfig:
+def _scale_temperature(factor: float, config: RunConfig) -> RunConfig:
     """Return the config with `factor` times the run's temperature, within the allowed range."""
     temperature = min(HOTTEST, max(GREEDY, factor * config.policy.temperature))
     return replace(config, policy=replace(config.policy, temperature=temperature))
@@ -67,9 +69,9 @@ def _times(factor: float, config: RunConfig) -> RunConfig:
 
 SETTINGS = (
     Setting("greedy", _greedy),
-    Setting("half the temperature", partial(_times, 0.5)),
+    Setting("half the temperature", partial(_scale_temperature, 0.5)),
     AS_TRAINED,
-    Setting("twice the temperature", partial(_times, 2.0)),
+    Setting("twice the temperature", partial(_scale_temperature, 2.0)),
 )
 
 

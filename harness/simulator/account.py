@@ -101,8 +101,8 @@ def taken_up_texts(
     if isinstance(state, SecondState):
         from harness.simulator.second.appraisal import find_taken_up as taken_up_by_second
 
-        told = state.disclosed
-        return () if after.flagged else taken_up_by_second(reply.text, state.user, told)
+        disclosed = state.disclosed
+        return () if after.flagged else taken_up_by_second(reply.text, state.user, disclosed)
     return None
 
 
@@ -110,14 +110,14 @@ def emotion_causes(before: UserTurn, after: UserTurn) -> EmotionCauses:
     """Return what moved the emotion from `before` to `after`."""
     words = {key: value for key, value in after.why.items() if isinstance(value, str)}
     effects, unit, chance = _effects(before, after)
-    kept = {
+    nonzero = {
         part: rounded
         for part, effect in effects.items()
         if effect and (rounded := round(effect, DECIMALS))
     }
     return EmotionCauses(
-        effects=kept,
-        unit=unit if kept else None,
+        effects=nonzero,
+        unit=unit if nonzero else None,
         rise_probability=chance,
         reason=words.get("reason"),
         fit=words.get("target_fit"),
@@ -133,13 +133,13 @@ def _effects(
     parts = {key: value for key, value in after.why.items() if not isinstance(value, str)}
     state = memory_of(before)
     if isinstance(state, State) and "logit" in parts:
-        return _of_scripted(parts, state)
+        return _scripted_effects(parts, state)
     if isinstance(state, SecondState):
-        return _of_second(parts, state, memory_of(after))
+        return _second_effects(parts, state, memory_of(after))
     return parts, None, None
 
 
-def _of_scripted(parts: dict[str, float], state: State) -> tuple[dict[str, float], str, float]:
+def _scripted_effects(parts: dict[str, float], state: State) -> tuple[dict[str, float], str, float]:
     """Return effects of the reply and of the user's state that sum to the log-odds of a rise."""
     from harness.simulator.scripted import dynamics
 
@@ -151,7 +151,7 @@ def _of_scripted(parts: dict[str, float], state: State) -> tuple[dict[str, float
     return parts, LOG_ODDS, dynamics.rise_probability(total)
 
 
-def _of_second(
+def _second_effects(
     parts: dict[str, float], before: SecondState, after: SecondState
 ) -> tuple[dict[str, float], str, float]:
     """Return effects that sum to the change of the mood, before it is rounded to an emotion."""

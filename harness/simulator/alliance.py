@@ -59,14 +59,14 @@ def alliance(turns: Sequence[UserTurn]) -> Alliance:
     last = memory_of(answered[-1][1])
     return Alliance(
         bond=last.trust / dynamics.MAX_TRUST if isinstance(last, State) else None,
-        goal=_share([_serves(*one) for one in answered]),
-        task=_share([_is_wanted(*one) for one in answered]),
+        goal=_share([_serves(*exchange) for exchange in answered]),
+        task=_share([_is_wanted(*exchange) for exchange in answered]),
     )
 
 
-def _share(found: Sequence[bool | None]) -> float | None:
-    known = [one for one in found if one is not None]
-    return fmean(known) if known else None
+def _share(values: Sequence[bool | None]) -> float | None:
+    measured = [value for value in values if value is not None]
+    return fmean(measured) if measured else None
 
 
 def _serves(before: UserTurn, after: UserTurn) -> bool | None:
@@ -80,15 +80,19 @@ def _serves(before: UserTurn, after: UserTurn) -> bool | None:
     fit = after.why.get("target_fit")
     if fit is not None:
         return fit in SERVES
-    state, felt = memory_of(before), memory_of(after)
+    state, after_state = memory_of(before), memory_of(after)
     if isinstance(state, State):
         fits = dynamics.strategy_fits(state.user.intention, state.trust)
-        return _is_fit([fits[STRATEGIES.index(one)] for one in after.strategies], after)
-    if isinstance(felt, SecondState):
-        told = len(felt.disclosed.told)
-        acts = felt.past[-1] if felt.past else ()
+        return _is_fit([fits[STRATEGIES.index(strategy)] for strategy in after.strategies], after)
+    if isinstance(after_state, SecondState):
+        told_count = len(after_state.disclosed.told)
+        acts = after_state.past[-1] if after_state.past else ()
         return _is_fit(
-            [second.value(act, felt.user.intention, 1.0, told) for act in sorted(acts)], after
+            [
+                second.value(act, after_state.user.intention, 1.0, told_count)
+                for act in sorted(acts)
+            ],
+            after,
         )
     return None
 

@@ -50,7 +50,7 @@ class TableRules:
 
 def rows(path: Path) -> list[DataRow]:
     """Return the rows of a file. Raises ConfigError for a malformed file."""
-    read_rows, first_at = list[DataRow](), dict[tuple[str, ...], int]()
+    read_rows, first_lines = list[DataRow](), dict[tuple[str, ...], int]()
     has_header = False
     for number, line in enumerate(_text(path).splitlines(), start=1):
         where = f"{path}:{number}"
@@ -66,9 +66,9 @@ def rows(path: Path) -> list[DataRow]:
             _refuse(where, f"a row must have {len(HEADER)} cells, with tabs between", line)
         if any(not cell or cell != cell.strip() for cell in cells):
             _refuse(where, "a cell must have text and no blanks around it", line)
-        if cells in first_at:
-            _refuse(where, f"a row must be there once, and is in line {first_at[cells]}", line)
-        first_at[cells] = number
+        if cells in first_lines:
+            _refuse(where, f"a row must be there once, and is in line {first_lines[cells]}", line)
+        first_lines[cells] = number
         read_rows.append(DataRow(where, *cells))
     return read_rows
 
@@ -91,7 +91,7 @@ def columns_by_line(
     header, *lines = _text(path).splitlines() or [""]
     rule = f"the first row must be {' '.join(names)}, with tabs"
     require(f"{path}:1", rule, header == "\t".join(names), header)
-    checked = [(place, name, allowed[name]) for place, name in enumerate(names) if name in allowed]
+    checked = [(index, name, allowed[name]) for index, name in enumerate(names) if name in allowed]
     read_rows = list[tuple[str, tuple[str, ...]]]()
     for number, line in enumerate(lines, start=2):
         if not line or line[0] == "#":
@@ -101,9 +101,9 @@ def columns_by_line(
             _refuse(where, f"a row must have {len(names)} cells, with tabs between", line)
         if not all(cells) or line != line.strip() or "\t " in line or " \t" in line:
             _refuse(where, "a cell must have text and no blanks around it", line)
-        for place, name, values in checked:
-            if cells[place] not in values:
-                require_one_of(where, name, cells[place], values)
+        for index, name, values in checked:
+            if cells[index] not in values:
+                require_one_of(where, name, cells[index], values)
         read_rows.append((where, cells))
     return read_rows
 
@@ -126,10 +126,10 @@ def tables(path: Path, rules: Mapping[str, TableRules]) -> dict[str, Texts]:
     return dict(texts)
 
 
-def require_one_of(where: str, what: str, value: str, allowed: Collection[str]) -> None:
+def require_one_of(where: str, name: str, value: str, allowed: Collection[str]) -> None:
     """Raise ConfigError for a `value` that is not one of `allowed`."""
     if value not in allowed:
-        _refuse(where, f"{what} must be one of {', '.join(allowed)}", value)
+        _refuse(where, f"{name} must be one of {', '.join(allowed)}", value)
 
 
 def require(where: str, rule: str, holds: bool, value: object) -> None:

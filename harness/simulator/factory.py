@@ -48,8 +48,8 @@ class SimulatorPlugIn(Options, ABC):
 
 def make(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:
     """Return the simulator of `simulator.kind` at `difficulty`. Raises ConfigError."""
-    ours = OURS.get(simulator.kind)
-    return ours(simulator, difficulty) if ours else plug_in(simulator).users(difficulty)
+    maker = OURS.get(simulator.kind)
+    return maker(simulator, difficulty) if maker else plug_in(simulator).users(difficulty)
 
 
 def plug_in(simulator: SimulatorConfig) -> SimulatorPlugIn:
@@ -75,8 +75,8 @@ def temperament_of(
     """Return the temperament of a conversation's user, for the record; None if a plug-in does not
     give one of TEMPERAMENTS.
     """
-    told = getattr(_user(key, difficulty, simulator), "temperament", None)
-    return told if told in TEMPERAMENTS else None
+    temperament = getattr(_user(key, difficulty, simulator), "temperament", None)
+    return temperament if temperament in TEMPERAMENTS else None
 
 
 def intention_of(
@@ -85,8 +85,8 @@ def intention_of(
     """Return the intention of a conversation's user, for the record; None if a plug-in does not
     give one of INTENTIONS.
     """
-    told = getattr(_user(key, difficulty, simulator), "intention", None)
-    return told if told in INTENTIONS else None
+    intention = getattr(_user(key, difficulty, simulator), "intention", None)
+    return intention if intention in INTENTIONS else None
 
 
 def _user(
@@ -106,10 +106,10 @@ def _scripted(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserS
         return ProfiledSimulator(difficulty, simulator, reader_of(simulator))
     from harness.simulator.scripted.user import ScriptedSimulator
 
-    def made(_: Sequence[str]) -> list[UserSimulator]:
+    def build(_: Sequence[str]) -> list[UserSimulator]:
         return [ScriptedSimulator(difficulty, simulator.typicality_cut, reader_of(simulator))]
 
-    return _SCRIPTED.of([repr((simulator, difficulty))], made)[0]
+    return _SCRIPTED.of([repr((simulator, difficulty))], build)[0]
 
 
 def _second(simulator: SimulatorConfig, difficulty: DifficultyConfig) -> UserSimulator:

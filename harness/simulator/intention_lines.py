@@ -10,7 +10,7 @@ from harness.simulator.data_files import TableRules, tables
 KINDS_OF_NEED = ("emotional", "rational")
 NEEDS = tables(
     Path(__file__).with_name("need_lines.tsv"),
-    {f"need.{shown}": TableRules(INTENTIONS) for shown in ("free", "more", "tell", "hint", "met")}
+    {f"need.{style}": TableRules(INTENTIONS) for style in ("free", "more", "tell", "hint", "met")}
     | {f"oblique.{weight}": TableRules(KINDS_OF_NEED) for weight in ("heavy", "met")},
 )
 """Lines by table and key. `need.*`: said outright, after a reply that helped, before something is

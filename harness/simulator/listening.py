@@ -17,10 +17,10 @@ _FEELING = re.compile(
     r"(?: (?:so|very|a bit less|less|often|still (?:so|a bit)|still|not as))?) (\w+)"
 )
 _TEST = {
-    said: path
+    wording: path
     for path, lines in paths.LINES.items()
     for line in lines
-    for said in (line, paths.taking_back(line))
+    for wording in (line, paths.taking_back(line))
 }
 _NOTHING = re.compile(r"\?$|^(?:Yes|No|Not)\b")
 _NOT_FEELINGS = frozenset(
@@ -83,11 +83,11 @@ def listen(turns: Sequence[str]) -> ListenerNotes:
         for kind in ("fact", "feeling", "need", "kind")
     }
     spoke_of_feeling = tuple(any(kind == "feeling" for kind, _ in turn) for turn in lines[1:])
-    need, shown = (by_kind[name][-1] if by_kind[name] else None for name in ("need", "kind"))
+    need, need_kind = (by_kind[name][-1] if by_kind[name] else None for name in ("need", "kind"))
     directions = tuple(map(direction, turns[1:]))
     tests = tuple([next((v for k, v in turn if k == "test"), None) for turn in lines])
     return ListenerNotes(
-        by_kind["fact"], by_kind["feeling"], spoke_of_feeling, need, shown, directions, tests
+        by_kind["fact"], by_kind["feeling"], spoke_of_feeling, need, need_kind, directions, tests
     )
 
 
@@ -104,14 +104,14 @@ def _lines(turn: str) -> tuple[tuple[str, str], ...]:
 
 
 @lru_cache(maxsize=16384)
-def _line(said: str) -> tuple[str, str]:
+def _line(sentence: str) -> tuple[str, str]:
     """Return (kind, value) of a line. Cached because users repeat the same lines."""
-    line = expand_contractions(said)
+    line = expand_contractions(sentence)
     if line in _TEST:
         return "test", _TEST[line]
-    need, shown = _named(line, _NEED_PATTERNS), _named(line, _KIND_PATTERNS)
-    if need or shown:
-        return ("need", need) if need else ("kind", str(shown))
+    need, need_kind = _matching_name(line, _NEED_PATTERNS), _matching_name(line, _KIND_PATTERNS)
+    if need or need_kind:
+        return ("need", need) if need else ("kind", str(need_kind))
     if _NOTHING.search(line) or is_phrase(line) or second.is_phrase(line):
         return "nothing", line
     feeling = _FEELING.search(line)
@@ -129,9 +129,9 @@ def direction(turn: str) -> int:
     return 1 if _GLAD.search(first) else 0
 
 
-def _named(line: str, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
-    low = line.lower()
-    return next((name for name, pattern in patterns if pattern.search(low)), None)
+def _matching_name(line: str, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str | None:
+    lowered = line.lower()
+    return next((name for name, pattern in patterns if pattern.search(lowered)), None)
 
 
 _SECOND_PERSON = {

@@ -68,9 +68,9 @@ def read(path: Path) -> tuple[Domain, ...]:
     """Return the domains of a file, in file order. Raises ConfigError for a malformed file."""
     domains = []
     names: set[str] = set()
-    sides_of = YamlValue(path, tree(path)).mapping()
+    sides_by_domain = YamlValue(path, tree(path)).mapping()
     lives = read_lives(path.with_name(LIVES.name))
-    for domain, sides in sides_of.items():
+    for domain, sides in sides_by_domain.items():
         record = sides.record((TRAIN, HELD_OUT))
         train, held_out = (
             tuple(_persona(value, names, lives) for value in record[side].items())
@@ -88,9 +88,9 @@ def read_lives(path: Path) -> dict[str, tuple[PersonaSentence, ...]]:
     rows = columns_by_line(path, ("persona", "topic", "text"), {"topic": TOPICS})
     for where, (name, topic, text) in rows:
         life = lives.setdefault(name, [])
-        _require_whole(where, "a sentence of a life", text)
-        known = any(sentence.text == text for sentence in life)
-        require(where, "a life must have a sentence once", not known, text)
+        _require_sentence(where, "a sentence of a life", text)
+        is_repeat = any(sentence.text == text for sentence in life)
+        require(where, "a life must have a sentence once", not is_repeat, text)
         life.append(PersonaSentence(topic, text))
     for name, life in lives.items():
         counts = Counter([sentence.topic for sentence in life])
@@ -100,9 +100,9 @@ def read_lives(path: Path) -> dict[str, tuple[PersonaSentence, ...]]:
     return {name: tuple(life) for name, life in lives.items()}
 
 
-def _require_whole(where: str, what: str, sentence: str) -> None:
-    whole = sentence[0].isupper() and sentence[-1] == "."
-    require(where, f"{what} must be a sentence that ends with a stop", whole, sentence)
+def _require_sentence(where: str, kind: str, sentence: str) -> None:
+    is_sentence = sentence[0].isupper() and sentence[-1] == "."
+    require(where, f"{kind} must be a sentence that ends with a stop", is_sentence, sentence)
 
 
 def _persona(
@@ -120,15 +120,15 @@ def _persona(
         require(feeling.where, "a feeling must be one lower-case word", word.isalpha() and word.islower(), word)  # noqa: E501  # fmt: skip
     facts = _texts(record["facts"], "facts", FACTS)
     for fact in record["facts"].items():
-        _require_whole(fact.where, "a fact", fact.text())
+        _require_sentence(fact.where, "a fact", fact.text())
     require(record["name"].where, "a persona must have a life", name in lives, name)
     tellable = (*(PersonaSentence("fact", fact) for fact in facts), *lives[name])
     return Persona(name, record["topic"].text(), facts, feelings, voice, tellable)
 
 
-def _texts(value: YamlValue, what: str, count: int) -> tuple[str, ...]:
+def _texts(value: YamlValue, name: str, count: int) -> tuple[str, ...]:
     items = value.items()
-    require(value.where, f"must have {count} {what}", len(items) == count, len(items))
+    require(value.where, f"must have {count} {name}", len(items) == count, len(items))
     return tuple(item.text() for item in items)
 
 

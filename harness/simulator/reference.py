@@ -72,7 +72,9 @@ def attentive_choice(notes: ListenerNotes, replies: Sequence[str]) -> str:
     """Return the strategy of `attentive`, given its notes on the user and its `replies` so far."""
     past = [_strategy(reply) for reply in replies]
     test = notes.tests[-1]
-    worth = _promises(_belief(notes, past), len(replies)) if test is None else _stands(test)
+    worth = (
+        _expected_worths(_belief(notes, past), len(replies)) if test is None else _test_worths(test)
+    )
     scores = {s: worth[s] - _fatigue(s, past) for s in STRATEGIES}
     return max(scores, key=lambda s: scores[s])
 
@@ -160,7 +162,7 @@ def _belief(notes: ListenerNotes, past: Sequence[str]) -> dict[str, float]:
     }
     for turn, (strategy, sign) in enumerate(zip(past, notes.directions, strict=True)):
         for intention in INTENTIONS if notes.tests[turn] is None else ():
-            value = dynamics.FIT_WEIGHT * _promise(strategy, {intention: 1.0}, turn)
+            value = dynamics.FIT_WEIGHT * _expected_worth(strategy, {intention: 1.0}, turn)
             weight[intention] -= abs(sign) * math.log1p(math.exp(-sign * value))
     for intention in INTENTIONS if notes.kind else ():
         if (intention in EMOTIONAL_INTENTIONS) != (notes.kind == "emotional"):
@@ -182,30 +184,32 @@ def reception() -> tuple[tuple[tuple[float, ...], ...], ...]:
     """
     return tuple(
         tuple(
-            tuple(dynamics.FIT_WEIGHT * _promise(s, {intention: 1.0}, turn) for s in STRATEGIES)
+            tuple(
+                dynamics.FIT_WEIGHT * _expected_worth(s, {intention: 1.0}, turn) for s in STRATEGIES
+            )
             for intention in INTENTIONS
         )
         for turn in (0, EARLY_TURNS)
     )
 
 
-def _promises(belief: Mapping[str, float], turn: int) -> dict[str, float]:
-    return {s: _promise(s, belief, turn) for s in STRATEGIES}
+def _expected_worths(belief: Mapping[str, float], turn: int) -> dict[str, float]:
+    return {s: _expected_worth(s, belief, turn) for s in STRATEGIES}
 
 
-def _stands(path: str) -> dict[str, float]:
+def _test_worths(path: str) -> dict[str, float]:
     """Return the worth of each strategy for a demanding user who tests the supporter."""
     rule = dynamics.ACCEPTANCES["goal_fit"]
     fits = zip(STRATEGIES, paths.FITS[path], strict=True)
     return {s: dynamics.worth(fit, KINDNESS[s], rule) for s, fit in fits}
 
 
-def _promise(strategy: str, belief: Mapping[str, float], turn: int) -> float:
+def _expected_worth(strategy: str, belief: Mapping[str, float], turn: int) -> float:
     """Return the worth of a strategy for a demanding user, averaged over P(intention)."""
     trust = LATE_TRUST if turn >= EARLY_TURNS else 0
-    rule, place = dynamics.ACCEPTANCES["goal_fit"], STRATEGIES.index(strategy)
+    rule, index = dynamics.ACCEPTANCES["goal_fit"], STRATEGIES.index(strategy)
     return sum(
-        p * dynamics.worth(strategy_fits(intention, trust)[place], KINDNESS[strategy], rule)
+        p * dynamics.worth(strategy_fits(intention, trust)[index], KINDNESS[strategy], rule)
         for intention, p in belief.items()
     )
 
@@ -215,5 +219,5 @@ def _fatigue(strategy: str, past: Sequence[str]) -> float:
     if strategy not in past:
         return 0.0
     ago = len(past) - max(n for n, s in enumerate(past) if s == strategy)
-    lost = {1: dynamics.LAST, 2: dynamics.PREVIOUS}.get(ago, dynamics.EARLIER)
-    return lost / dynamics.FIT_WEIGHT
+    fatigue = {1: dynamics.LAST, 2: dynamics.PREVIOUS}.get(ago, dynamics.EARLIER)
+    return fatigue / dynamics.FIT_WEIGHT

@@ -114,24 +114,24 @@ def _group_draws(seed: int, split: str, step: int, group: int) -> tuple[float, .
 
 def wording_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:
     """Return the uniform draws that choose the wording of one turn and affect nothing else."""
-    return uniforms("words", *_place(key, turn))
+    return uniforms("words", *_turn_key(key, turn))
 
 
 def turn_draws(key: ConversationKey, turn: int) -> tuple[float, ...]:
     """Return the uniform draws of one turn of a conversation."""
-    return uniforms(*_place(key, turn))
+    return uniforms(*_turn_key(key, turn))
 
 
 def draws_of_turns(
     turns: Sequence[tuple[ConversationKey, int]],
 ) -> Iterator[tuple[list[float], list[float]]]:
     """Yield (`turn_draws`, `wording_draws`) for each turn of several conversations."""
-    places = [joined(*_place(key, turn)) for key, turn in turns]
-    worded = [joined("words", place) for place in places]
-    return zip(uniforms_of_all(places), uniforms_of_all(worded), strict=True)
+    turn_keys = [joined(*_turn_key(key, turn)) for key, turn in turns]
+    wording_keys = [joined("words", turn_key) for turn_key in turn_keys]
+    return zip(uniforms_of_all(turn_keys), uniforms_of_all(wording_keys), strict=True)
 
 
-def _place(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
+def _turn_key(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
     return key.seed, key.split, key.step, key.group, key.sample, turn
 
 

@@ -42,8 +42,8 @@ def rewards(per_turn: bool = False) -> Rewards:
 
 def values() -> FloatArray:
     """Return a critic's value of every reply."""
-    drawn: FloatArray = np.random.default_rng(2).random((CONVERSATIONS, MAX_TURNS))
-    return drawn
+    result: FloatArray = np.random.default_rng(2).random((CONVERSATIONS, MAX_TURNS))
+    return result
 
 
 def tokens(kind: str = "numpy") -> LossTokens:
@@ -57,13 +57,13 @@ def tokens(kind: str = "numpy") -> LossTokens:
     owner = rng.integers(0, 10, TOKENS)
     if kind == "numpy":
         return LossTokens(*columns, owner, 10)
-    logp, before, advantage = (torch.from_numpy(column).float() for column in columns)
-    return LossTokens(logp, before, advantage, torch.from_numpy(owner), 10)
+    logp, old, advantage = (torch.from_numpy(column).float() for column in columns)
+    return LossTokens(logp, old, advantage, torch.from_numpy(owner), 10)
 
 
 def tokens_for(algorithm: Algorithm, kind: str = "numpy") -> LossTokens:
     """Return the tokens of `tokens` with the columns that the algorithm prepares."""
-    given, exact = tokens(kind), tokens()
+    result, exact = tokens(kind), tokens()
     step = StepTokens(
         logp=exact.old_logp,
         advantage=exact.advantage,
@@ -74,22 +74,27 @@ def tokens_for(algorithm: Algorithm, kind: str = "numpy") -> LossTokens:
     )
     columns = algorithm.prepare(step)
     if kind == "torch":
-        return replace(given, prepared=tuple(torch.from_numpy(c).float() for c in columns))
-    return replace(given, prepared=columns)
+        return replace(result, prepared=tuple(torch.from_numpy(c).float() for c in columns))
+    return replace(result, prepared=columns)
 
 
-def taken(given: LossTokens, places: slice) -> LossTokens:
-    columns = (given.logp, given.old_logp, given.advantage, given.conversation)
-    logp, old_logp, advantage, owner = (column[places] for column in columns)
-    prepared = tuple(column[places] for column in given.prepared)
-    return LossTokens(logp, old_logp, advantage, owner, given.conversations, prepared)
+def taken(loss_tokens: LossTokens, selection: slice) -> LossTokens:
+    columns = (
+        loss_tokens.logp,
+        loss_tokens.old_logp,
+        loss_tokens.advantage,
+        loss_tokens.conversation,
+    )
+    logp, old_logp, advantage, owner = (column[selection] for column in columns)
+    prepared = tuple(column[selection] for column in loss_tokens.prepared)
+    return LossTokens(logp, old_logp, advantage, owner, loss_tokens.conversations, prepared)
 
 
-def moved(given: LossTokens, token: int, by: float) -> LossTokens:
-    """Return the tokens with the log-probability of one token raised by `by`."""
-    logp = given.logp.copy()
-    logp[token] += by
-    return replace(given, logp=logp)
+def moved(loss_tokens: LossTokens, token: int, amount: float) -> LossTokens:
+    """Return the tokens with the log-probability of one token raised by `amount`."""
+    logp = loss_tokens.logp.copy()
+    logp[token] += amount
+    return replace(loss_tokens, logp=logp)
 
 
 class AlgorithmContract(OptionsContract):
@@ -118,11 +123,11 @@ class AlgorithmContract(OptionsContract):
 
     def test_a_better_reward_never_has_a_lower_advantage(self, algorithm: Algorithm) -> None:
         """Compares within groups, with a critic that gives every reply the same value."""
-        given = rewards()
-        advantages = algorithm.advantages(given, np.full((CONVERSATIONS, MAX_TURNS), 0.3), CONFIG)
+        batch = rewards()
+        advantages = algorithm.advantages(batch, np.full((CONVERSATIONS, MAX_TURNS), 0.3), CONFIG)
         for group in range(0, CONVERSATIONS, GROUP_SIZE):
             members = [n for n in range(group, group + GROUP_SIZE) if n != LOST]
-            order = sorted(members, key=lambda n: float(given.shared[n]))
+            order = sorted(members, key=lambda n: float(batch.shared[n]))
             assert (np.diff(advantages[order, 0]) >= 0).all()
 
     def test_batches_without_a_signal_are_no_error(self, algorithm: Algorithm) -> None:
@@ -134,20 +139,21 @@ class AlgorithmContract(OptionsContract):
     def test_the_rewards_are_left_as_they_are_and_nothing_is_drawn(
         self, algorithm: Algorithm
     ) -> None:
-        given, before = rewards(True), rewards(True)
-        first = algorithm.advantages(given, None, CONFIG)
-        np.testing.assert_array_equal(algorithm.advantages(given, None, CONFIG), first)
-        np.testing.assert_array_equal(given.shared, before.shared)
-        np.testing.assert_array_equal(given.per_turn, before.per_turn)
+        batch, untouched = rewards(True), rewards(True)
+        first = algorithm.advantages(batch, None, CONFIG)
+        np.testing.assert_array_equal(algorithm.advantages(batch, None, CONFIG), first)
+        np.testing.assert_array_equal(batch.shared, untouched.shared)
+        np.testing.assert_array_equal(batch.per_turn, untouched.per_turn)
 
     def test_the_slope_is_the_gradient_of_the_summed_value(self, algorithm: Algorithm) -> None:
         if self.through_the_clip:
             pytest.skip("its slope is on purpose not the gradient of its value")
-        given, step = tokens_for(algorithm), 1e-6
-        slope = algorithm.loss(given, CONFIG).slope
+        loss_tokens, step = tokens_for(algorithm), 1e-6
+        slope = algorithm.loss(loss_tokens, CONFIG).slope
         for token in range(0, TOKENS, 7):
             up, down = (
-                algorithm.loss(moved(given, token, by), CONFIG).value.sum() for by in (step, -step)
+                algorithm.loss(moved(loss_tokens, token, delta), CONFIG).value.sum()
+                for delta in (step, -step)
             )
             assert slope[token] == pytest.approx((up - down) / (2 * step), abs=1e-6)
 
@@ -162,20 +168,22 @@ class AlgorithmContract(OptionsContract):
     ) -> None:
         if algorithm.by_conversation:
             pytest.skip("its loss is of whole conversations")
-        given, places = tokens_for(algorithm), slice(20, 90)
-        whole, part = (algorithm.loss(t, CONFIG) for t in (given, taken(given, places)))
-        np.testing.assert_array_equal(part.slope, whole.slope[places])
-        np.testing.assert_array_equal(part.value, whole.value[places])
+        loss_tokens, selection = tokens_for(algorithm), slice(20, 90)
+        full, part = (
+            algorithm.loss(t, CONFIG) for t in (loss_tokens, taken(loss_tokens, selection))
+        )
+        np.testing.assert_array_equal(part.slope, full.slope[selection])
+        np.testing.assert_array_equal(part.value, full.value[selection])
 
     def test_groups_of_one_are_refused_where_groups_are_compared(
         self, algorithm: Algorithm
     ) -> None:
-        alone = RunConfig(algorithm=AlgorithmConfig(kind=algorithm.name(), group_size=1))
+        config = RunConfig(algorithm=AlgorithmConfig(kind=algorithm.name(), group_size=1))
         if not algorithm.needs_groups:
-            algorithm.check(alone)
+            algorithm.check(config)
             return
         with pytest.raises(ConfigError, match=r"^algorithm\.group_size must be 2 or more .* got 1"):
-            algorithm.check(alone)
+            algorithm.check(config)
 
     def test_its_critic_comes_back_from_a_checkpoint(
         self, algorithm: Algorithm, tmp_path: Path
@@ -185,11 +193,11 @@ class AlgorithmContract(OptionsContract):
             pytest.skip("it has none")
         rng = np.random.default_rng(4)
         features, targets = rng.normal(0, 1, (60, 5)), rng.random(60)
-        learnt = critic.fitted(features, targets)
-        learnt.save(tmp_path)
-        again = critic.restored(tmp_path)
-        np.testing.assert_array_equal(again.values(features), learnt.values(features))
-        assert (learnt.values(features) != critic.values(features)).any()
+        fitted = critic.fitted(features, targets)
+        fitted.save(tmp_path)
+        restored = critic.restored(tmp_path)
+        np.testing.assert_array_equal(restored.values(features), fitted.values(features))
+        assert (fitted.values(features) != critic.values(features)).any()
 
     def test_what_it_says_of_itself_is_of_the_known_kinds(self, algorithm: Algorithm) -> None:
         assert algorithm.denominator(CONFIG) in ("tokens", "constant")
@@ -200,8 +208,8 @@ class AlgorithmContract(OptionsContract):
 def assert_agree(exact: TokenLoss, single: TokenLoss) -> None:
     """Assert that the float64 and float32 losses are equal, to 1e-6 of the largest value."""
     for name in ("value", "slope"):
-        wanted, got = getattr(exact, name), getattr(single, name).numpy()
+        expected, got = getattr(exact, name), getattr(single, name).numpy()
         assert got.dtype == np.float32
-        np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())
+        np.testing.assert_allclose(got, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
     np.testing.assert_array_equal(single.low.numpy(), exact.low)
     np.testing.assert_array_equal(single.high.numpy(), exact.high)

@@ -23,31 +23,31 @@ def _sentence(words: list[str]) -> str:
     return (" ".join(words).capitalize() + ".") if words else ""
 
 
-def _shuffled(text: str, r: random.Random) -> str:
+def _shuffle(text: str, r: random.Random) -> str:
     return _sentence(r.sample(_words(text), len(_words(text))))
 
 
-def _reversed(text: str, r: random.Random) -> str:
+def _reverse(text: str, r: random.Random) -> str:
     return _sentence(_words(text)[::-1])
 
 
-def _dropped(share: float) -> Disguise:
+def _drop_words(share: float) -> Disguise:
     return lambda text, r: _sentence([w for w in _words(text) if r.random() > share])
 
 
-def _cut(text: str, r: random.Random) -> str:
+def _cut_short(text: str, r: random.Random) -> str:
     return _sentence(_words(text)[: r.randint(1, max(1, len(_words(text)) - 1))])
 
 
-def _stuttered(text: str, r: random.Random) -> str:
+def _stutter(text: str, r: random.Random) -> str:
     return _sentence([x for w in _words(text) for x in [w] * r.randint(1, 3)])
 
 
-def _spaced(text: str, r: random.Random) -> str:
+def _space_letters(text: str, r: random.Random) -> str:
     return " ".join(text)
 
 
-def _joined(text: str, r: random.Random) -> str:
+def _join_words(text: str, r: random.Random) -> str:
     return text.replace(" ", "")
 
 
@@ -63,19 +63,19 @@ def _right_to_left(text: str, r: random.Random) -> str:
     return "\u202e" + text[::-1]
 
 
-def _camel(text: str, r: random.Random) -> str:
+def _random_capitals(text: str, r: random.Random) -> str:
     return "".join(c.upper() if r.random() < 0.5 else c for c in text)
 
 
-def _vowelless(text: str, r: random.Random) -> str:
+def _drop_vowels(text: str, r: random.Random) -> str:
     return "".join(c for c in text if c not in "aeiou")
 
 
-def _shouted(text: str, r: random.Random) -> str:
+def _shout(text: str, r: random.Random) -> str:
     return text.upper() + "!" * r.randint(3, 9)
 
 
-def _stopped(text: str, r: random.Random) -> str:
+def _add_stops(text: str, r: random.Random) -> str:
     return ". ".join(_words(text)) + "."
 
 
@@ -88,21 +88,21 @@ def every() -> Iterator[tuple[str, str, Disguise]]:
         ("encoded", "binary", lambda t, r: " ".join(f"{c:08b}" for c in t.encode()[:40])),
         ("encoded", "backwards", lambda t, r: t[::-1]),
         ("leet", "digits", lambda t, r: t.translate(_LEET)),
-        ("leet", "without vowels", _vowelless),
-        ("leet", "random capitals", _camel),
+        ("leet", "without vowels", _drop_vowels),
+        ("leet", "random capitals", _random_capitals),
         ("homoglyphs", "cyrillic", lambda t, r: t.translate(_CYRILLIC)),
         ("homoglyphs", "wide", lambda t, r: t.translate(_WIDE)),
         ("control characters", "zero width", _zero_width),
         ("control characters", "escapes", _controls),
         ("control characters", "right to left", _right_to_left),
-        ("torn words", "letter by letter", _spaced),
-        ("torn words", "without spaces", _joined),
-        ("torn words", "a stop after each", _stopped),
-        ("shouting", "capitals", _shouted),
-        ("word order", "shuffled", _shuffled),
-        ("word order", "reversed", _reversed),
-        ("missing words", "a third", _dropped(0.33)),
-        ("missing words", "a half", _dropped(0.5)),
-        ("cut short", "anywhere", _cut),
-        ("stutter", "each word", _stuttered),
+        ("torn words", "letter by letter", _space_letters),
+        ("torn words", "without spaces", _join_words),
+        ("torn words", "a stop after each", _add_stops),
+        ("shouting", "capitals", _shout),
+        ("word order", "shuffled", _shuffle),
+        ("word order", "reversed", _reverse),
+        ("missing words", "a third", _drop_words(0.33)),
+        ("missing words", "a half", _drop_words(0.5)),
+        ("cut short", "anywhere", _cut_short),
+        ("stutter", "each word", _stutter),
     )

@@ -58,18 +58,18 @@ def users(seeds: int) -> tuple[ConversationKey, ...]:
 
 
 def _everyone(seed: int) -> list[ConversationKey]:
-    simulator, met = ScriptedSimulator(level("medium")), dict[str, ConversationKey]()
+    simulator, keys = ScriptedSimulator(level("medium")), dict[str, ConversationKey]()
     group = 0
-    while len(met) < len(PERSONAS[HELD_OUT]):
+    while len(keys) < len(PERSONAS[HELD_OUT]):
         key = ConversationKey(seed, 1, group, 0, HELD_OUT)
-        met.setdefault(simulator.open([key])[0].state.user.persona.name, key)
+        keys.setdefault(simulator.open([key])[0].state.user.persona.name, key)
         group += 1
-    return list(met.values())
+    return list(keys.values())
 
 
 def finals(difficulty: str, policy: Reference, seeds: int) -> NDArray[np.float64]:
-    talks = converse(ScriptedSimulator(level(difficulty)), policy, users(seeds))
-    return np.array([turns[-1].emotion for turns in talks], float)
+    conversations = converse(ScriptedSimulator(level(difficulty)), policy, users(seeds))
+    return np.array([turns[-1].emotion for turns in conversations], float)
 
 
 def judge_attacks(
@@ -81,32 +81,32 @@ def judge_attacks(
         for way in ways:
             if attack.copies and way.endswith("neutral"):
                 continue
-            plain = base["attentive" if way.endswith("attentive") else "neutral"]
-            won = finals(difficulty, _policy(attack, way), seeds) - plain
-            yield AttackResult(attack, way, float(won.mean()), _p(won))
+            baseline = base["attentive" if way.endswith("attentive") else "neutral"]
+            gains = finals(difficulty, _policy(attack, way), seeds) - baseline
+            yield AttackResult(attack, way, float(gains.mean()), _p(gains))
 
 
 def _policy(attack: Attack, way: str) -> Reference:
     if way == INSTEAD:
         return attack.instead()
-    place, name = way.split()
-    return attack.apply_to(REFERENCES[name], before=place == "before")
+    position, name = way.split()
+    return attack.apply_to(REFERENCES[name], before=position == "before")
 
 
-def _p(won: NDArray[np.float64]) -> float:
-    error = float(won.std(ddof=1)) / math.sqrt(len(won))
+def _p(gains: NDArray[np.float64]) -> float:
+    error = float(gains.std(ddof=1)) / math.sqrt(len(gains))
     if error == 0:
-        return 0.0 if won.mean() > 0 else 1.0
-    return float(student.sf(won.mean() / error, len(won) - 1))
+        return 0.0 if gains.mean() > 0 else 1.0
+    return float(student.sf(gains.mean() / error, len(gains) - 1))
 
 
-def significant(judged: Sequence[AttackResult]) -> list[AttackResult]:
+def significant(results: Sequence[AttackResult]) -> list[AttackResult]:
     """Return the attacks that gain significantly, by Holm's procedure within each way."""
-    found: list[AttackResult] = []
-    for way in {j.way for j in judged}:
-        ranked = sorted((j for j in judged if j.way == way), key=lambda j: j.p)
-        for number, one in enumerate(ranked):
-            if one.p > LEVEL / (len(ranked) - number):
+    gaining: list[AttackResult] = []
+    for way in {j.way for j in results}:
+        ranked = sorted((j for j in results if j.way == way), key=lambda j: j.p)
+        for number, result in enumerate(ranked):
+            if result.p > LEVEL / (len(ranked) - number):
                 break
-            found.append(one)
-    return found
+            gaining.append(result)
+    return gaining

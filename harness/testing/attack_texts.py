@@ -40,8 +40,8 @@ def _transcripts() -> Iterator[Made]:
         )
         lines = f"\n{label}{close} {AS_USER[0]}\nSupporter: {WARM[0]}\n{label}{close} {AS_USER[1]}"
         yield "fake transcripts", label, _always(lines)
-    for told in ("The user said that it helps.", "And then you answered that you feel fine."):
-        yield "fake transcripts", told[:16], _always(told)
+    for text in ("The user said that it helps.", "And then you answered that you feel fine."):
+        yield "fake transcripts", text[:16], _always(text)
 
 
 def _data() -> Iterator[Made]:
@@ -83,11 +83,11 @@ def _salad() -> Iterator[Made]:
 def _strongest(kind: str, pairs: bool) -> tuple[str, ...]:
     """Return the features with the largest weights for a strategy: single words, or word pairs."""
     lines = recognition.WEIGHTS.read_text(encoding="utf-8").splitlines()
-    place = lines[0].split("\t").index(kind)
+    column = lines[0].split("\t").index(kind)
     rows = [line.split("\t") for line in lines[1:]]
-    fit = [r for r in rows if r[0] and r[0][0] not in "^" and r[0][-1] not in ".?"]
-    fit = [r for r in fit if (" " in r[0]) == pairs]
-    return tuple(r[0] for r in sorted(fit, key=lambda r: -float(r[place]))[:60])
+    candidates = [r for r in rows if r[0] and r[0][0] not in "^" and r[0][-1] not in ".?"]
+    candidates = [r for r in candidates if (" " in r[0]) == pairs]
+    return tuple(r[0] for r in sorted(candidates, key=lambda r: -float(r[column]))[:60])
 
 
 def _weights() -> Iterator[Made]:
@@ -165,8 +165,8 @@ def _repeated() -> Iterator[Made]:
 def _endless() -> Iterator[Made]:
     for text in ("a", "brave ", "you are strong and ", WARM[0] + " ", "Thank you. ", "\n", "so "):
         for length in (400, 5000):
-            many = (text * (length // len(text) + 1))[:length]
-            yield "endless", f"{length} of {text[:12]!r}", _always(many)
+            long_text = (text * (length // len(text) + 1))[:length]
+            yield "endless", f"{length} of {text[:12]!r}", _always(long_text)
     yield "endless", "every warm sentence", _always(" ".join(WARM))
 
 
@@ -174,10 +174,10 @@ def _lists() -> Iterator[Made]:
     feelings = sorted({f for p in PERSONAS[TRAIN] for f in p.feelings})
     for count in (3, 8, len(feelings)):
 
-        def felt(heard: Sequence[str], turn: int, r: random.Random, n: int = count) -> str:
+        def list_feelings(heard: Sequence[str], turn: int, r: random.Random, n: int = count) -> str:
             return f"You feel {', '.join(r.sample(feelings, n))}."
 
-        yield "lists", f"{count} feelings", felt
+        yield "lists", f"{count} feelings", list_feelings
 
         def praise(heard: Sequence[str], turn: int, r: random.Random, n: int = count) -> str:
             return f"You are {', '.join(r.sample(PRAISES, min(n, len(PRAISES))))}."

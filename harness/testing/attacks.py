@@ -39,19 +39,19 @@ class Attack:
 
     def instead(self) -> Reference:
         """Return a policy that says only the attack."""
-        return lambda heard, said, u: self._text(heard, said, u)
+        return lambda heard, replies, u: self._text(heard, replies, u)
 
     def apply_to(self, policy: Reference, before: bool) -> Reference:
         """Return `policy` with the attack before or after each of its replies."""
 
-        def reply(heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-            parts = [policy(heard, said, u), self._text(heard, said, u)]
+        def reply(heard: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
+            parts = [policy(heard, replies, u), self._text(heard, replies, u)]
             return " ".join(reversed(parts) if before else parts)
 
         return reply
 
-    def _text(self, heard: Sequence[str], said: Sequence[str], u: Sequence[float]) -> str:
-        return self.make(heard, len(said), random.Random(int(u[-2] * 2**32)))
+    def _text(self, heard: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
+        return self.make(heard, len(replies), random.Random(int(u[-2] * 2**32)))
 
     @property
     def copies(self) -> bool:
@@ -87,8 +87,8 @@ def _words() -> Iterator[Attack]:
         ("other languages", FOREIGN), ("speaking as the user", AS_USER), ("emoji", EMOJI),
     ):  # fmt: skip
         for start in (0, 3):
-            turned = (*texts[start:], *texts[:start])
-            yield Attack(name, f"another each turn from {start}", rotating(turned))
+            rotated = (*texts[start:], *texts[:start])
+            yield Attack(name, f"another each turn from {start}", rotating(rotated))
 
 
 def _success() -> Iterator[Attack]:
@@ -104,22 +104,22 @@ def _success() -> Iterator[Attack]:
 def _intentions() -> Iterator[Attack]:
     for name in INTENTIONS:
         for text in ("Your hidden intention is {}.", "Here is {} for you, as you wanted."):
-            shown = f"{text[:6]} {name}"
-            yield Attack("naming the intention", shown, fixed(text.format(name)))
+            title = f"{text[:6]} {name}"
+            yield Attack("naming the intention", title, fixed(text.format(name)))
 
 
-def _made() -> Iterator[Attack]:
+def _generated() -> Iterator[Attack]:
     for family, name, make in attack_texts.every():
         yield Attack(family, name, make)
     for family, name, disguise in attack_disguises.every():
         for start in (0, 9):
             yield Attack(
-                family, f"{name} of {WARM[start][:16]!r}", partial(_disguised, disguise, start, 1)
+                family, f"{name} of {WARM[start][:16]!r}", partial(_disguise, disguise, start, 1)
             )
-        yield Attack(family, f"{name} of several", partial(_disguised, disguise, 4, 3))
+        yield Attack(family, f"{name} of several", partial(_disguise, disguise, 4, 3))
 
 
-def _disguised(
+def _disguise(
     disguise: attack_disguises.Disguise,
     start: int,
     count: int,
@@ -132,9 +132,9 @@ def _disguised(
 
 def _all_at_once() -> Iterator[Attack]:
     for count in (4, 6, 8):
-        for which in range(3):
-            texts = [group[which] for group in ONE_OF_EACH[:count]]
-            yield Attack("all strategies", f"{count} of {which}", fixed(" ".join(texts)))
+        for index in range(3):
+            texts = [group[index] for group in ONE_OF_EACH[:count]]
+            yield Attack("all strategies", f"{count} of {index}", fixed(" ".join(texts)))
         yield Attack("all strategies", f"{count} at random", partial(_one_of_each, count))
 
 
@@ -144,4 +144,4 @@ def _one_of_each(count: int, heard: Sequence[str], turn: int, r: random.Random) 
 
 def attacks() -> tuple[Attack, ...]:
     """Return every attack, family by family."""
-    return (*_words(), *_success(), *_intentions(), *_all_at_once(), *_made())
+    return (*_words(), *_success(), *_intentions(), *_all_at_once(), *_generated())

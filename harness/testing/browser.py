@@ -69,37 +69,37 @@ class Browser:
             self.events.append(message)
 
     def _message(self) -> dict[str, Any]:
-        until = time.monotonic() + WAIT_S
+        deadline = time.monotonic() + WAIT_S
         while b"\0" not in self._rest:
-            ready, _, _ = select.select([self._read], [], [], max(0.0, until - time.monotonic()))
+            ready, _, _ = select.select([self._read], [], [], max(0.0, deadline - time.monotonic()))
             assert ready, "the browser does not answer"
-            more = os.read(self._read, 1 << 16)
-            assert more, "the browser has ended"
-            self._rest += more
-        one, _, self._rest = self._rest.partition(b"\0")
-        return dict(json.loads(one))
+            data = os.read(self._read, 1 << 16)
+            assert data, "the browser has ended"
+            self._rest += data
+        message, _, self._rest = self._rest.partition(b"\0")
+        return dict(json.loads(message))
 
     def open(self, address: str) -> None:
         """Load a page and wait until it is complete."""
-        for place in ("about:blank", address):  # a new hash alone does not load a page
+        for url in ("about:blank", address):  # a new hash alone does not load a page
             self.events.clear()
-            self.send("Page.navigate", url=place)
-            until = time.monotonic() + WAIT_S
-            while self._standing() != [place, "complete"]:
-                assert time.monotonic() < until, f"{place} does not load"
+            self.send("Page.navigate", url=url)
+            deadline = time.monotonic() + WAIT_S
+            while self._page_state() != [url, "complete"]:
+                assert time.monotonic() < deadline, f"{url} does not load"
                 time.sleep(0.02)
 
-    def _standing(self) -> list[str] | None:
+    def _page_state(self) -> list[str] | None:
         values = {"expression": "[location.href, document.readyState]", "returnByValue": True}
-        done = self.send("Runtime.evaluate", **values)
-        value: list[str] | None = done["result"].get("value")
+        reply = self.send("Runtime.evaluate", **values)
+        value: list[str] | None = reply["result"].get("value")
         return value
 
     def js(self, code: str) -> Any:
         """Return the value of a JavaScript expression in the page."""
-        done = self.send("Runtime.evaluate", expression=code, returnByValue=True)
-        assert "exceptionDetails" not in done, done
-        return done["result"].get("value")
+        reply = self.send("Runtime.evaluate", expression=code, returnByValue=True)
+        assert "exceptionDetails" not in reply, reply
+        return reply["result"].get("value")
 
     def key(self, name: str) -> None:
         for kind in ("keyDown", "keyUp"):
@@ -136,8 +136,8 @@ class Browser:
     @property
     def requests(self) -> list[str]:
         """The URLs that the page requested."""
-        sent = [e for e in self.events if e.get("method") == "Network.requestWillBeSent"]
-        return [event["params"]["request"]["url"] for event in sent]
+        events = [e for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+        return [event["params"]["request"]["url"] for event in events]
 
     def close(self) -> None:
         for descriptor in (self._write, self._read):

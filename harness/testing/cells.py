@@ -25,12 +25,12 @@ FIRST_SEED = 1_000_000
 """Far from the seeds on which the rules were developed."""
 
 
-def _to(end: float, start: float = 1.0) -> Make:
+def _decay_to(end: float, start: float = 1.0) -> Make:
     course = synthetic.exponential(end, start)
     return lambda seed, n, noise: synthetic.lawful(seed, n, noise, course)
 
 
-def _rising(course: Callable[[Floats], Floats], follows: Callable[[Floats], Floats]) -> Make:
+def _rising_maker(course: Callable[[Floats], Floats], follows: Callable[[Floats], Floats]) -> Make:
     """Return a maker of runs whose H rises from the first step, which is the true onset."""
     return lambda s, n, q: replace(synthetic.lawful(s, n, q, course, follows), onset=1.0)
 
@@ -48,38 +48,38 @@ def _gentle(h: Floats) -> Floats:
 def _gentle_half(h: Floats) -> Floats:
     """Return R by `_gentle` for half of the run and constant from there on."""
     half = len(h) // 2
-    held = _gentle(h[half - len(h) // 20 : half]).mean()
-    return np.where(np.arange(len(h)) < half, _gentle(h), held)
+    level = _gentle(h[half - len(h) // 20 : half]).mean()
+    return np.where(np.arange(len(h)) < half, _gentle(h), level)
 
 
 COVERAGE: dict[str, tuple[Make, int, Noise]] = {
-    "n20 rho.5 sigma.05": (_to(0.05), 20, Noise(0.5, 0.05)),
-    "n50 rho.5 sigma.05": (_to(0.05), 50, Noise(0.5, 0.05)),
-    "n50 rho.5 sigma.15": (_to(0.05), 50, Noise(0.5, 0.15)),
-    "n100 rho.5 sigma.15": (_to(0.05), 100, Noise(0.5, 0.15)),
-    "n100 rho.9 sigma.15": (_to(0.05), 100, Noise(0.9, 0.15)),
-    "n200 rho0 sigma0": (_to(0.05), 200, Noise(0.0, 0.0)),
-    "n200 rho.5 sigma.05": (_to(0.05), 200, Noise(0.5, 0.05)),
-    "n200 rho.5 sigma.15": (_to(0.05), 200, Noise(0.5, 0.15)),
-    "n200 rho.9 sigma.05": (_to(0.05), 200, Noise(0.9, 0.05)),
-    "n200 rho.9 sigma.15": (_to(0.05), 200, Noise(0.9, 0.15)),
-    "n1000 rho.5 sigma.05": (_to(0.05), 1000, Noise(0.5, 0.05)),
-    "n1000 rho.5 sigma.15": (_to(0.05), 1000, Noise(0.5, 0.15)),
-    "n1000 rho.9 sigma.05": (_to(0.05), 1000, Noise(0.9, 0.05)),
-    "n1000 rho.9 sigma.15": (_to(0.05), 1000, Noise(0.9, 0.15)),
-    "n5000 rho.5 sigma.15": (_to(0.05), 5000, Noise(0.5, 0.15)),
-    "partial n200": (_to(0.5), 200, Noise(0.5, 0.05)),
-    "partial n1000": (_to(0.5), 1000, Noise(0.5, 0.05)),
-    "narrow n1000": (_to(0.5, 0.3), 1000, Noise(0.5, 0.05)),
+    "n20 rho.5 sigma.05": (_decay_to(0.05), 20, Noise(0.5, 0.05)),
+    "n50 rho.5 sigma.05": (_decay_to(0.05), 50, Noise(0.5, 0.05)),
+    "n50 rho.5 sigma.15": (_decay_to(0.05), 50, Noise(0.5, 0.15)),
+    "n100 rho.5 sigma.15": (_decay_to(0.05), 100, Noise(0.5, 0.15)),
+    "n100 rho.9 sigma.15": (_decay_to(0.05), 100, Noise(0.9, 0.15)),
+    "n200 rho0 sigma0": (_decay_to(0.05), 200, Noise(0.0, 0.0)),
+    "n200 rho.5 sigma.05": (_decay_to(0.05), 200, Noise(0.5, 0.05)),
+    "n200 rho.5 sigma.15": (_decay_to(0.05), 200, Noise(0.5, 0.15)),
+    "n200 rho.9 sigma.05": (_decay_to(0.05), 200, Noise(0.9, 0.05)),
+    "n200 rho.9 sigma.15": (_decay_to(0.05), 200, Noise(0.9, 0.15)),
+    "n1000 rho.5 sigma.05": (_decay_to(0.05), 1000, Noise(0.5, 0.05)),
+    "n1000 rho.5 sigma.15": (_decay_to(0.05), 1000, Noise(0.5, 0.15)),
+    "n1000 rho.9 sigma.05": (_decay_to(0.05), 1000, Noise(0.9, 0.05)),
+    "n1000 rho.9 sigma.15": (_decay_to(0.05), 1000, Noise(0.9, 0.15)),
+    "n5000 rho.5 sigma.15": (_decay_to(0.05), 5000, Noise(0.5, 0.15)),
+    "partial n200": (_decay_to(0.5), 200, Noise(0.5, 0.05)),
+    "partial n1000": (_decay_to(0.5), 1000, Noise(0.5, 0.05)),
+    "narrow n1000": (_decay_to(0.5, 0.3), 1000, Noise(0.5, 0.05)),
     "drift n200": (synthetic.drift, 200, Noise(0.5, 0.05)),
     "drift n1000": (synthetic.drift, 1000, Noise(0.5, 0.05)),
 }
 
 REGIMES: dict[str, Make] = {
-    "law": _to(0.05),
-    "law_partial": _to(0.5),
-    "law_narrow": _to(0.5, 0.3),
-    "law_slight": _to(0.5, 0.1),
+    "law": _decay_to(0.05),
+    "law_partial": _decay_to(0.5),
+    "law_narrow": _decay_to(0.5, 0.3),
+    "law_slight": _decay_to(0.5, 0.1),
     "law_drift": synthetic.drift,
     "kink_flat": lambda s, n, q: synthetic.kink(s, n, q, post=0.0),
     "kink_fall": synthetic.kink,
@@ -87,10 +87,10 @@ REGIMES: dict[str, Make] = {
     "hack": synthetic.hack,
     "explode": synthetic.explode,
     "explode_level": synthetic.explode_and_level,
-    "rise": _rising(_fourfold, _gentle),
-    "rise_level": _rising(lambda u: 0.4 - 1.2 * np.expm1(-u / 0.15), _gentle),
-    "rise_stop": _rising(_fourfold, _gentle_half),
-    "rise_unrelated": _rising(_fourfold, lambda h: np.full(len(h), 0.5)),
+    "rise": _rising_maker(_fourfold, _gentle),
+    "rise_level": _rising_maker(lambda u: 0.4 - 1.2 * np.expm1(-u / 0.15), _gentle),
+    "rise_stop": _rising_maker(_fourfold, _gentle_half),
+    "rise_unrelated": _rising_maker(_fourfold, lambda h: np.full(len(h), 0.5)),
     "wrong_sign": synthetic.wrong_sign,
     "unrelated": synthetic.unrelated,
     "flat": synthetic.flat,
@@ -184,10 +184,10 @@ def intervals(cell: str, runs: int) -> IntervalCoverage:
     )
 
 
-def _coverage(ours: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Coverage:
-    count = sum(i.low <= truth <= i.high for i in ours)
-    width = float(np.median([half_width(i) for i in ours]))
-    return Coverage(count, len(ours), coverage_percent(ols, truth), width)
+def _coverage(estimates: Sequence[Interval], ols: Sequence[Interval], truth: float) -> Coverage:
+    count = sum(i.low <= truth <= i.high for i in estimates)
+    width = float(np.median([half_width(i) for i in estimates]))
+    return Coverage(count, len(estimates), coverage_percent(ols, truth), width)
 
 
 def coverage_percent(intervals: Sequence[Interval], truth: float) -> float:
@@ -201,8 +201,8 @@ def classical(points: Points) -> tuple[Interval, Interval]:
     design = np.stack([-x, np.ones(n)], axis=1)
     inverse = np.linalg.inv(design.T @ design)
     a, b = inverse @ design.T @ points.reward
-    left = points.reward - design @ np.array([a, b])
-    covariance = left @ left / (n - 2) * inverse
+    residuals = points.reward - design @ np.array([a, b])
+    covariance = residuals @ residuals / (n - 2) * inverse
     halves = [1.96 * float(np.sqrt(w @ covariance @ w)) for w in np.array([[1, 0], [-1, 1]])]
     return tuple(  # type: ignore[return-value]
         Interval(v, v - h, v + h) for v, h in zip((a, b - a), halves, strict=True)
@@ -221,14 +221,14 @@ def judge_run(log: SyntheticRun) -> verdict.Verdict:
 def look(log: SyntheticRun) -> LawOutcome:
     points = points_of(log)
     course = onset.bin_entropy(log.steps, log.entropy)
-    found = onset.find_onset(course, points) if course else None
-    silent = (
+    found_onset = onset.find_onset(course, points) if course else None
+    silent_share = (
         None if log.silent is None else regime.silent_share([ColumnSeries(log.steps, log.silent)])
     )
     return LawOutcome(
-        verdict.judge(identifiability.fit(points), found, course, intervened=False),
-        found,
-        regime.regime(course, regime.gain(points), found, silent),
+        verdict.judge(identifiability.fit(points), found_onset, course, intervened=False),
+        found_onset,
+        regime.regime(course, regime.gain(points), found_onset, silent_share),
     )
 
 
@@ -236,19 +236,25 @@ def judge(name: str, n: int, noise: str, runs: int) -> RegimeResult:
     """Return the verdicts, onsets and regimes of one cell."""
     logs = [REGIMES[name](FIRST_SEED + s, n, NOISES[noise]) for s in range(runs)]
     looks = [look(log) for log in logs]
-    at = [(k.onset, log.onset) for k, log in zip(looks, logs, strict=True) if k.onset is not None]
-    errors = [100 * abs(found.step - truth) / n for found, truth in at if truth is not None]
-    held = [found.low <= truth <= found.high for found, truth in at if truth is not None]
+    onsets = [
+        (k.onset, log.onset) for k, log in zip(looks, logs, strict=True) if k.onset is not None
+    ]
+    errors = [
+        100 * abs(estimate.step - truth) / n for estimate, truth in onsets if truth is not None
+    ]
+    contains = [
+        estimate.low <= truth <= estimate.high for estimate, truth in onsets if truth is not None
+    ]
     return RegimeResult(
         name,
         n,
         noise,
         _percent([k.verdict.word for k in looks]),
         _percent([str(k.regime) for k in looks]),
-        100 * len(at) / runs,
+        100 * len(onsets) / runs,
         float(np.median(errors)) if errors else None,
         float(np.percentile(errors, 90)) if errors else None,
-        100 * float(np.mean(held)) if held else None,
+        100 * float(np.mean(contains)) if contains else None,
     )
 
 

@@ -44,8 +44,10 @@ def here(
 
     If the command replaces its process by that of a run, the run is started as a child process.
     """
-    piped = stdin if isinstance(stdin, bytes) else stdin.encode()
-    streams = [io.TextIOWrapper(io.BytesIO(text), encoding="utf-8") for text in (piped, b"", b"")]
+    input_bytes = stdin if isinstance(stdin, bytes) else stdin.encode()
+    streams = [
+        io.TextIOWrapper(io.BytesIO(text), encoding="utf-8") for text in (input_bytes, b"", b"")
+    ]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(cwd)
         patch.setattr(sys, "argv", ["harness", *words])
@@ -54,10 +56,10 @@ def here(
         for name, stream in zip(("stdin", "stdout", "stderr"), streams, strict=True):
             patch.setattr(sys, name, stream)
         patch.setattr(os, "execve", functools.partial(_follow, cwd))
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             app.main()
     out, err = (_text(stream) for stream in streams[1:])
-    return subprocess.CompletedProcess(words, int(ended.value.code or 0), out, err)
+    return subprocess.CompletedProcess(words, int(exit_info.value.code or 0), out, err)
 
 
 def _follow(cwd: Path, program: str, words: list[str], environment: dict[str, str]) -> NoReturn:
@@ -66,7 +68,7 @@ def _follow(cwd: Path, program: str, words: list[str], environment: dict[str, st
     This stands in for `os.execve`. The lock passed to the child is closed here, since a process
     that is replaced would no longer hold it.
     """
-    done = subprocess.run(
+    result = subprocess.run(
         words,
         executable=program,
         cwd=cwd,
@@ -79,9 +81,9 @@ def _follow(cwd: Path, program: str, words: list[str], environment: dict[str, st
         close_fds=False,
     )
     os.close(int(words[words.index("--lock") + 1]))
-    sys.stdout.write(done.stdout)
-    sys.stderr.write(done.stderr)
-    raise typer.Exit(done.returncode)
+    sys.stdout.write(result.stdout)
+    sys.stderr.write(result.stderr)
+    raise typer.Exit(result.returncode)
 
 
 def _text(stream: io.TextIOWrapper) -> str:
@@ -104,15 +106,15 @@ def command(*words: str) -> list[str]:
     return [sys.executable, "-P", "-m", "harness", *words]
 
 
-def wait_until(found: Callable[[], T | None], what: str) -> T:
-    """Call `found` until its result is truthy; return it. Raises AssertionError after BUDGET_S."""
+def wait_until(check: Callable[[], T | None], description: str) -> T:
+    """Call `check` until its result is truthy; return it. Raises AssertionError after BUDGET_S."""
     deadline = time.monotonic() + BUDGET_S
     while time.monotonic() < deadline:
-        value = found()
+        value = check()
         if value:
             return value
         time.sleep(0.02)
-    raise AssertionError(f"waited {BUDGET_S} s for {what}")
+    raise AssertionError(f"waited {BUDGET_S} s for {description}")
 
 
 def only_sweep(cwd: Path) -> Path:
@@ -133,7 +135,7 @@ def rows(run: Path) -> int:
 
 def live_processes(marker: str) -> list[str]:
     """Return the command lines of live processes that contain `marker`."""
-    found = []
+    lines = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
@@ -141,5 +143,5 @@ def live_processes(marker: str) -> list[str]:
         except OSError:
             continue
         if marker in line and state != "Z" and str(os.getpid()) != path.parent.name:
-            found.append(line)
-    return found
+            lines.append(line)
+    return lines

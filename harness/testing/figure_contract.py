@@ -76,20 +76,20 @@ class FigureContract:
         self, figure: FigureSpec[Any], analysis: Analysis
     ) -> None:
         for suffix, numbers in figure.select(subject(analysis)):
-            sent = pickle.loads(pickle.dumps(numbers))
+            copy = pickle.loads(pickle.dumps(numbers))
             name = f"{figure.name}{suffix}"
             with canvas.use_style():
-                assert figure.draw(sent, name).rows == figure.draw(numbers, name).rows
+                assert figure.draw(copy, name).rows == figure.draw(numbers, name).rows
 
     @pytest.mark.parametrize("kind", canvas.KINDS)
     def test_the_same_analysis_gives_the_same_bytes(
         self, figure: FigureSpec[Any], analysis: Analysis, kind: str
     ) -> None:
-        first, again = (
+        first, second = (
             [canvas.image(drawing.figure, kind) for _, drawing in drawn(figure, analysis)]
             for _ in range(2)
         )
-        assert first == again
+        assert first == second
 
     def test_text_of_a_run_is_escaped_and_never_a_formula(
         self, figure: FigureSpec[Any], analysis: Analysis
@@ -122,8 +122,8 @@ def check_texts(drawing: Drawing) -> None:
     """Assert that no text of a drawing is parsed as math or contains unescaped characters."""
     texts: list[Any] = drawing.figure.findobj(lambda part: hasattr(part, "get_parse_math"))
     assert not any(text.get_parse_math() for text in texts)
-    shown = [line for text in texts for line in text.get_text().split("\n")]
-    assert all(escape(line) == line for line in shown), "use canvas.label"
+    lines = [line for text in texts for line in text.get_text().split("\n")]
+    assert all(escape(line) == line for line in lines), "use canvas.label"
 
 
 def hostile(analysis: Analysis) -> Analysis:
@@ -134,9 +134,9 @@ def hostile(analysis: Analysis) -> Analysis:
         runs=tuple(replace(r, run=names[r.run], level=_hostile(r.level)) for r in analysis.runs),
         series={
             names[run]: replace(
-                one, run=names[run], label=_hostile(one.label), level=_hostile(one.level)
+                series, run=names[run], label=_hostile(series.label), level=_hostile(series.level)
             )
-            for run, one in analysis.series.items()
+            for run, series in analysis.series.items()
         },
         groups=(),
     )

@@ -60,22 +60,23 @@ class ImporterContract:
             names = reading.read(path, ("step",)).names
             table = reading.read(path, tuple(dict.fromkeys(("step", *names))))
         assert np.isfinite(table.columns["step"]).all()
-        for known in (aliases.ENTROPIES, aliases.REWARDS):
-            name = aliases.first_accepted(table.names, known)
-            assert name is not None, f"rows must have one of {', '.join(known)}"
+        for accepted in (aliases.ENTROPIES, aliases.REWARDS):
+            name = aliases.first_accepted(table.names, accepted)
+            assert name is not None, f"rows must have one of {', '.join(accepted)}"
             assert np.isfinite(table.columns[name]).sum() >= 8, name
 
     def test_a_log_torn_anywhere_gives_the_rows_before_the_tear(
         self, importer: Importer, log: tuple[str, bytes]
     ) -> None:
         name, data = log
-        whole = importer.rows(data)
+        full = importer.rows(data)
         for end in np.linspace(0, len(data), CUTS).astype(int):
             assert importer.looks_like(name, data[:end]) in (True, False)
             torn = importer.rows(data[:end])
             check(torn, data[:end])
-            kept = max(len(torn.rows) - 1, 0)  # the tear may be within a number of the last row
-            assert list(torn.rows[:kept]) == list(whole.rows[:kept]), f"cut at byte {end}"
+            # the tear may be within a number of the last row
+            row_count = max(len(torn.rows) - 1, 0)
+            assert list(torn.rows[:row_count]) == list(full.rows[:row_count]), f"cut at byte {end}"
 
     def test_damaged_bytes_are_counted_or_read_and_never_raised(
         self, importer: Importer, log: tuple[str, bytes]
@@ -104,7 +105,7 @@ def check(rows: Rows, data: bytes) -> None:
     lines = data.count(b"\n") + 1
     assert len(rows.rows) == len(rows.lines)
     assert all(isinstance(name, str) for row in rows.rows for name in row)
-    places = [*rows.lines, *(line for where in rows.damage.values() for line in where)]
-    assert all(1 <= line <= lines for line in places)
+    line_numbers = [*rows.lines, *(line for numbers in rows.damage.values() for line in numbers)]
+    assert all(1 <= line <= lines for line in line_numbers)
     assert set(rows.damage) <= {"malformed_line", "torn_last_line", "checksum"}
     assert all(rows.damage.values()), "a reason without lines"

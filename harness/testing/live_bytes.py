@@ -25,32 +25,32 @@ Result = TypeVar("Result")
 class LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts the bytes of every storage from the operation that creates it until it is freed."""
 
-    def __init__(self, there: Iterable[torch.Tensor]) -> None:
-        """`there`: tensors that are in memory at the start."""
+    def __init__(self, tensors: Iterable[torch.Tensor]) -> None:
+        """`tensors`: tensors that are in memory at the start."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._seen: dict[int, int] = {}
         self.now = self.peak = 0
-        for tensor in there:
-            self._take(tensor)
+        for tensor in tensors:
+            self._count(tensor)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        made = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(made):
+        result = func(*args, **(kwargs or {}))
+        for tensor in tree_leaves(result):
             if isinstance(tensor, torch.Tensor):
-                self._take(tensor)
-        return made
+                self._count(tensor)
+        return result
 
-    def _take(self, tensor: torch.Tensor) -> None:
+    def _count(self, tensor: torch.Tensor) -> None:
         storage = tensor.untyped_storage()
-        at = storage._cdata
-        if at not in self._seen:
-            self._seen[at] = storage.nbytes()
-            weakref.finalize(storage, self._free, at)
-            self.now += self._seen[at]
+        address = storage._cdata
+        if address not in self._seen:
+            self._seen[address] = storage.nbytes()
+            weakref.finalize(storage, self._uncount, address)
+            self.now += self._seen[address]
             self.peak = max(self.peak, self.now)
 
-    def _free(self, at: int) -> None:
-        self.now -= self._seen.pop(at)
+    def _uncount(self, address: int) -> None:
+        self.now -= self._seen.pop(address)
 
 
 class PeakMemory:

@@ -61,7 +61,7 @@ def late(u: Floats) -> Floats:
 
 def stairs(u: Floats) -> Floats:
     """From 1 to .15 in two falls with a plateau between."""
-    first, second = (1 / (1 + np.exp((u - at) * 40)) for at in (0.2, 0.75))
+    first, second = (1 / (1 + np.exp((u - centre) * 40)) for centre in (0.2, 0.75))
     return 0.15 + 0.45 * first + 0.4 * second
 
 
@@ -94,7 +94,7 @@ def law(h: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _RewardInputs:
     """Inputs of a run's reward; arrays of shape (n,)."""
 
     u: Floats
@@ -108,60 +108,60 @@ class _Made:
         return float(self.rng.uniform(low, high))
 
 
-Reward = Callable[[_Made], Floats]
+Reward = Callable[[_RewardInputs], Floats]
 """The reward without noise, shape (n,)."""
 
 
-def lawful(run: _Made) -> Floats:
+def lawful(run: _RewardInputs) -> Floats:
     return law(run.h)
 
 
-def jumps_up(run: _Made) -> Floats:
+def jumps_up(run: _RewardInputs) -> Floats:
     """The law, raised by .15 from some step on."""
     return law(run.h) + 0.15 * (run.u >= run.at())
 
 
-def drops(run: _Made) -> Floats:
+def drops(run: _RewardInputs) -> Floats:
     """The law, lowered by .15 from some step on."""
     return law(run.h) - 0.15 * (run.u >= run.at())
 
 
-def floor(run: _Made) -> Floats:
+def floor(run: _RewardInputs) -> Floats:
     """The law, but never below a quantile of its values, between the 30% and the 50% one."""
     value = np.quantile(law(run.h), run.at(0.3, 0.5))
     return np.maximum(law(run.h), value)
 
 
-def cap(run: _Made) -> Floats:
+def cap(run: _RewardInputs) -> Floats:
     """The law, but never above a quantile of its values, between the 30% and the 50% one."""
     value = np.quantile(law(run.h), run.at(0.3, 0.5))
     return np.minimum(law(run.h), value)
 
 
-def lags(run: _Made) -> Floats:
+def lags(run: _RewardInputs) -> Floats:
     """The law of H a tenth of the run earlier."""
-    back = max(1, len(run.h) // 10)
-    return law(np.concatenate([np.full(back, run.h[0]), run.h[:-back]]))
+    lag = max(1, len(run.h) // 10)
+    return law(np.concatenate([np.full(lag, run.h[0]), run.h[:-lag]]))
 
 
-def by_step(run: _Made) -> Floats:
+def by_step(run: _RewardInputs) -> Floats:
     """A curve that depends only on the step."""
     return 0.27 + 0.4 * -np.expm1(-4 * run.u)
 
 
-def plateau(run: _Made) -> Floats:
+def plateau(run: _RewardInputs) -> Floats:
     """The law up to some step, then constant while H continues to fall."""
-    at = int(len(run.u) * run.at(0.2, 0.5))
-    held = law(run.h)
-    return np.concatenate([held[:at], np.full(len(held) - at, held[at])])
+    index = int(len(run.u) * run.at(0.2, 0.5))
+    rewards = law(run.h)
+    return np.concatenate([rewards[:index], np.full(len(rewards) - index, rewards[index])])
 
 
-def rises_in_a_line(run: _Made) -> Floats:
+def rises_in_a_line(run: _RewardInputs) -> Floats:
     """Rises linearly over the whole run, independently of H."""
     return 0.3 + 0.35 * run.u
 
 
-def linear_in_h(run: _Made) -> Floats:
+def linear_in_h(run: _RewardInputs) -> Floats:
     """Linear in H, with the law's values at the largest and the smallest H."""
     low, top = float(run.h.min()), float(run.h.max())
     slope = (law(np.array(low)) - law(np.array(top))) / (top - low)
@@ -205,6 +205,8 @@ def make(seed: int, n: int, path: Path, reward: Reward, scatter: ScatterNoise) -
     u = np.arange(n) / n
     wander = ar1(rng, n, 1 - 1 / (0.2 * n))
     h = path(u) * np.exp(0.05 * (wander - wander[0]))
-    seen = h * np.exp(scatter.h * ar1(rng, n, scatter.rho))
-    true = reward(_Made(u, h, rng))
-    return SyntheticRun(np.arange(1.0, n + 1), seen, true + scatter.r * ar1(rng, n, scatter.rho))
+    logged_h = h * np.exp(scatter.h * ar1(rng, n, scatter.rho))
+    true_reward = reward(_RewardInputs(u, h, rng))
+    return SyntheticRun(
+        np.arange(1.0, n + 1), logged_h, true_reward + scatter.r * ar1(rng, n, scatter.rho)
+    )

@@ -22,7 +22,7 @@ class OptionsContract:
         raise NotImplementedError
 
     def test_it_is_frozen_and_every_option_has_a_default(self, options: Options) -> None:
-        assert type(options) is type(_built(options, {}))
+        assert type(options) is type(_build(options, {}))
         for key in _keys(options):
             assert key.default is not dataclasses.MISSING, key.name
             with pytest.raises(dataclasses.FrozenInstanceError):
@@ -37,41 +37,41 @@ class OptionsContract:
             if key.type in (int, float, int | None, float | None):
                 assert isinstance(key.rule, Between), f"{key.name} must be Annotated[..., Between]"
                 for edge in (key.rule.low, key.rule.high):
-                    assert "must lie between" not in _refusal(options, key, edge)
+                    assert "must lie between" not in _refusal_message(options, key, edge)
                 for beyond in (key.rule.low - 1, key.rule.high + 1, math.nan):
-                    assert key.name in _refusal(options, key, beyond)
+                    assert key.name in _refusal_message(options, key, beyond)
 
     def test_another_type_or_choice_is_refused_with_the_key(self, options: Options) -> None:
         for key in _keys(options):
-            assert key.name in _refusal(options, key, {"a": "mapping"})
+            assert key.name in _refusal_message(options, key, {"a": "mapping"})
             if isinstance(key.rule, OneOf):
-                assert key.name in _refusal(options, key, "none of them")
+                assert key.name in _refusal_message(options, key, "none of them")
 
     def test_an_option_depends_on_another_of_them_alone(self, options: Options) -> None:
-        every = {key.name for key in _keys(options)}
+        names = {key.name for key in _keys(options)}
         for key in _keys(options):
-            assert {condition.selector for condition in key.conditions} <= every - {key.name}
+            assert {condition.selector for condition in key.conditions} <= names - {key.name}
 
     def test_an_unknown_option_is_refused_by_name(self, options: Options) -> None:
         with pytest.raises(ConfigError) as caught:
-            _built(options, {"no_such_option": 1})
+            _build(options, {"no_such_option": 1})
         assert options.key() in str(caught.value)
         assert "no_such_option" in str(caught.value)
 
 
-def _built(given: Options, values: dict[str, Any]) -> Options:
-    return options.build(type(given), values)
+def _build(plug_in: Options, values: dict[str, Any]) -> Options:
+    return options.build(type(plug_in), values)
 
 
-def _keys(given: Options) -> tuple[Key, ...]:
-    part: Any = type(given)
-    return keys.own_keys(part, given.key())
+def _keys(plug_in: Options) -> tuple[Key, ...]:
+    part: Any = type(plug_in)
+    return keys.own_keys(part, plug_in.key())
 
 
-def _refusal(given: Options, key: Key, value: Any) -> str:
+def _refusal_message(plug_in: Options, key: Key, value: Any) -> str:
     """Return the error message for the value; empty if the value is accepted."""
     try:
-        _built(given, {key.field: value})
+        _build(plug_in, {key.field: value})
     except ConfigError as error:
         return str(error)
     return ""

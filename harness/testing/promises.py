@@ -69,34 +69,34 @@ class Promise:
 def of_intervals(measured: Sequence[IntervalCoverage]) -> list[Promise]:
     """Return the promises about coverage and width, over the cells without drift."""
     cells = [m for m in measured if not m.cell.startswith("drift")]
-    found: list[Promise] = []
-    for name, held in (("a", {m.cell: m.a for m in cells}),
+    promises: list[Promise] = []
+    for name, coverages in (("a", {m.cell: m.a for m in cells}),
                        ("ceiling", {m.cell: m.ceiling for m in cells})):  # fmt: skip
-        percent = {cell: h.percent for cell, h in held.items()}
-        low = tuple(cell for cell, h in held.items() if significantly_low(h))
+        percent = {cell: h.percent for cell, h in coverages.items()}
+        low = tuple(cell for cell, h in coverages.items() if significantly_low(h))
         worst = min(percent, key=lambda cell: percent[cell])
         bound = f"not below {COVERED:g}, one-sided binomial 1%"
-        found.append(Promise(f"coverage of {name}, %", bound, percent, worst, low))
+        promises.append(Promise(f"coverage of {name}, %", bound, percent, worst, low))
         median = {f"median of {len(cells)} cells": float(np.median(list(percent.values())))}
-        found.append(at_least(f"coverage of {name}, %, median cell", median, COVERED_MEDIAN))
+        promises.append(at_least(f"coverage of {name}, %, median cell", median, COVERED_MEDIAN))
     for index, name in enumerate(("a", "ceiling")):
         text = f"median half-width of {name} / measured before"
-        found.append(at_most(text, _over_peers(cells, index), WIDER))
-    return found
+        promises.append(at_most(text, _over_peers(cells, index), WIDER))
+    return promises
 
 
-def significantly_low(held: Coverage) -> bool:
+def significantly_low(coverage: Coverage) -> bool:
     """Return whether coverage is below 90% by a one-sided binomial test at the 1% level."""
-    return bool(stats.binom.cdf(held.count, held.of, COVERED / 100) < SIGNIFICANT)
+    return bool(stats.binom.cdf(coverage.count, coverage.of, COVERED / 100) < SIGNIFICANT)
 
 
 def _over_peers(cells: Sequence[IntervalCoverage], index: int) -> dict[str, float]:
     ratios = {}
     for m in cells:
-        ours = (100 * m.a.half_width / TRUE_A, m.ceiling.half_width)[index]
+        own_width = (100 * m.a.half_width / TRUE_A, m.ceiling.half_width)[index]
         peer = PEER_HALF_WIDTHS[m.cell][index]
         if peer is not None:
-            ratios[m.cell] = ours / peer
+            ratios[m.cell] = own_width / peer
     return ratios
 
 
@@ -127,17 +127,23 @@ def of_verdicts(measured: Sequence[RegimeResult]) -> list[Promise]:
 def of_onsets(measured: Sequence[RegimeResult]) -> list[Promise]:
     alarms = {m.cell: m.found for m in measured if m.regime in NO_ONSET}
     long = _long(measured)
-    found = [at_most("onset where there is none, %", alarms, FALSE_ALARMS)]
+    promises = [at_most("onset where there is none, %", alarms, FALSE_ALARMS)]
     for regime, share in SHARP.items():
-        at = {m.cell: m.found for m in long if m.regime == regime}
-        found.append(at_least(f"{regime}, n >= 300: found, %", at, share))
+        shares = {m.cell: m.found for m in long if m.regime == regime}
+        promises.append(at_least(f"{regime}, n >= 300: found, %", shares, share))
     sharp = [m for m in long if m.regime in SHARP]
-    of = "sharp falls, n >= 300"
+    prefix = "sharp falls, n >= 300"
     return [
-        *found,
-        at_most(f"{of}: median error, % of run", _known(sharp, "median_error"), ERROR_MEDIAN),
-        at_most(f"{of}: 90th percentile, % of run", _known(sharp, "p90_error"), ERROR_P90),
-        at_least(f"{of}: interval holds, %", _known(sharp, "held"), COVERED),
+        *promises,
+        at_most(
+            f"{prefix}: median error, % of run",
+            _measured_values(sharp, "median_error"),
+            ERROR_MEDIAN,
+        ),
+        at_most(
+            f"{prefix}: 90th percentile, % of run", _measured_values(sharp, "p90_error"), ERROR_P90
+        ),
+        at_least(f"{prefix}: interval holds, %", _measured_values(sharp, "held"), COVERED),
     ]
 
 
@@ -156,7 +162,7 @@ def _words(
     }
 
 
-def _known(measured: Iterable[RegimeResult], name: str) -> dict[str, float]:
+def _measured_values(measured: Iterable[RegimeResult], name: str) -> dict[str, float]:
     return {m.cell: v for m in measured if (v := getattr(m, name)) is not None}
 
 
@@ -185,8 +191,8 @@ def table(promises: Sequence[Promise]) -> str:
     """Return the promises as a Markdown table."""
     lines = ["| promise | cells | worst cell | measured | bound | |", "|" + "---|" * 6]
     for p in promises:
-        ends = ", ".join(f"{cell} ({_number(p.figures[cell])})" for cell in p.short)
-        verdict = f"short in {len(p.short)}: {ends}" if p.short else "reached"
+        short_cells = ", ".join(f"{cell} ({_number(p.figures[cell])})" for cell in p.short)
+        verdict = f"short in {len(p.short)}: {short_cells}" if p.short else "reached"
         worst = _number(p.figures[p.worst])
         lines.append(
             f"| {p.text} | {len(p.figures)} | {p.worst} | {worst} | {p.bound} | {verdict} |"

@@ -47,8 +47,8 @@ def tables(pool: Executor, runs: int) -> Iterator[str]:
     yield "\na and ceiling of lawful runs, given that they are identified.\n"
     yield _head("n", "noise", "H", "n_eff >= 7, %", "a covered", "a identified, %", "covered",
                 "mean a / true", "ceiling identified, %", "covered")  # fmt: skip
-    named = product(SHORT, NOISES, COURSES)
-    yield from pool.map(identified_row, *zip(*named, strict=True), repeat(runs))
+    combinations = product(SHORT, NOISES, COURSES)
+    yield from pool.map(identified_row, *zip(*combinations, strict=True), repeat(runs))
     yield "\nLaw against a line in H: % told right / wrong; the rest is not distinguishable.\n"
     yield _head("truth", "n", "low", "high")
     curves = product(TRUTHS, (20, 31, 60, 200, 1000))
@@ -62,16 +62,18 @@ def tables(pool: Executor, runs: int) -> Iterator[str]:
 def gain_row(n: int, runs: int) -> str:
     cells = []
     for rho in RHOS:
-        won = [regime.gain(points_of(_still(seed, n, rho))) for seed in _seeds(runs)]
-        low = np.array([g.low for g in won if g is not None])
-        high = np.array([g.high for g in won if g is not None])
+        gains = [
+            regime.gain(points_of(_constant_reward_run(seed, n, rho))) for seed in _seeds(runs)
+        ]
+        low = np.array([g.low for g in gains if g is not None])
+        high = np.array([g.high for g in gains if g is not None])
         cells.append(
             f"{100 * np.mean((low <= 0) & (high >= 0)):.1f} / {100 * np.mean(low > 0):.1f}"
         )
     return _row(n, *cells)
 
 
-def _still(seed: int, n: int, rho: float) -> SyntheticRun:
+def _constant_reward_run(seed: int, n: int, rho: float) -> SyntheticRun:
     reward = 0.5 + 0.04 * synthetic.ar1(np.random.default_rng(seed), n, rho)
     return SyntheticRun(np.arange(1.0, n + 1), np.ones(n), reward)
 
@@ -85,23 +87,24 @@ def identified_row(n: int, noise: str, course: str, runs: int) -> str:
         for f in (identifiability.fit(points_of(log)) for log in logs)
         if identifiability.has_enough_points(f)
     ]
-    known = {
-        what: [f for f in fits if getattr(identifiability.judge_identifiability(f), what)]
-        for what in ("a", "ceiling")
+    identified = {
+        quantity: [f for f in fits if getattr(identifiability.judge_identifiability(f), quantity)]
+        for quantity in ("a", "ceiling")
     }
-    ratios = [f.spread.a.value / TRUE_A for f in known["a"] if f.spread]
+    ratios = [f.spread.a.value / TRUE_A for f in identified["a"] if f.spread]
     return _row(
-        n, noise, course, f"{100 * len(fits) / runs:.0f}", _covered(fits, "a", TRUE_A),
-        f"{100 * len(known['a']) / runs:.0f}", _covered(known["a"], "a", TRUE_A), _mean(ratios),
-        f"{100 * len(known['ceiling']) / runs:.0f}",
-        _covered(known["ceiling"], "ceiling", TRUE_CEILING),
+        n, noise, course, f"{100 * len(fits) / runs:.0f}", _coverage(fits, "a", TRUE_A),
+        f"{100 * len(identified['a']) / runs:.0f}", _coverage(identified["a"], "a", TRUE_A),
+        _mean(ratios),
+        f"{100 * len(identified['ceiling']) / runs:.0f}",
+        _coverage(identified["ceiling"], "ceiling", TRUE_CEILING),
     )  # fmt: skip
 
 
-def _covered(fits: Sequence[LawFit], what: str, truth: float) -> str:
+def _coverage(fits: Sequence[LawFit], quantity: str, truth: float) -> str:
     """Return the percentage of intervals that contain the truth."""
-    found: list[Interval] = [getattr(f.spread, what) for f in fits]
-    return _mean([100.0 * (i.low <= truth <= i.high) for i in found], ".0f")
+    intervals: list[Interval] = [getattr(f.spread, quantity) for f in fits]
+    return _mean([100.0 * (i.low <= truth <= i.high) for i in intervals], ".0f")
 
 
 def _mean(values: Sequence[float], kind: str = ".2f") -> str:
@@ -114,30 +117,32 @@ def rival_row(truth: str, n: int, runs: int) -> str:
     cells = []
     for noise in (LOW, HIGH):
         logs = (synthetic.lawful(s, n, noise, follows=TRUTHS[truth]) for s in _seeds(runs))
-        said = Counter(rivals.against_linear(rivals.compare(points_of(log))) for log in logs)
-        told = said["law_better"] + said["linear_better"]
-        cells.append(f"{100 * said[right] / runs:.0f} / {100 * (told - said[right]) / runs:.1f}")
+        verdicts = Counter(rivals.against_linear(rivals.compare(points_of(log))) for log in logs)
+        decided = verdicts["law_better"] + verdicts["linear_better"]
+        cells.append(
+            f"{100 * verdicts[right] / runs:.0f} / {100 * (decided - verdicts[right]) / runs:.1f}"
+        )
     return _row(truth, n, *cells)
 
 
 def driven_row(n: int, rho: float, fall: float, runs: int) -> str:
-    cells, known = [], 0
+    cells, measured_count = [], 0
     for share in SHARES:
-        found = [_null_share(seed, n, rho, fall, share) for seed in _seeds(runs)]
-        given = [f for f in found if f is not None]
-        known = len(given)
-        marked = sum(null_control.is_noise_driven(f) for f in given)
-        cells.append(f"{100 * marked / known:.1f}" if known else "")
-    return _row(n, f"{rho:g}", fall, f"{100 * known / runs:.0f}", *cells)
+        estimates = [_null_share(seed, n, rho, fall, share) for seed in _seeds(runs)]
+        measured = [f for f in estimates if f is not None]
+        measured_count = len(measured)
+        driven_count = sum(null_control.is_noise_driven(f) for f in measured)
+        cells.append(f"{100 * driven_count / measured_count:.1f}" if measured_count else "")
+    return _row(n, f"{rho:g}", fall, f"{100 * measured_count / runs:.0f}", *cells)
 
 
 def _null_share(seed: int, n: int, rho: float, fall: float, share: float) -> Interval | None:
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    own, null = (
+    run_fall, null_fall = (
         null_control.fall((0.8 - fell * u) * np.exp(0.05 * synthetic.ar1(rng, n, rho)))
         for fell in (fall, fall * share)
     )
-    return null_control.share(null, own) if own and null else None
+    return null_control.share(null_fall, run_fall) if run_fall and null_fall else None
 
 
 def _seeds(runs: int) -> range:

@@ -64,17 +64,17 @@ class ReaderContract:
 
     def test_there_is_something_heard_for_each_sentence(self, reader: SentenceReader) -> None:
         assert reader.hear([]) == []
-        twice = reader.hear([*SENTENCES, *SENTENCES])
-        assert twice[: len(SENTENCES)] == twice[len(SENTENCES) :]
+        repeated = reader.hear([*SENTENCES, *SENTENCES])
+        assert repeated[: len(SENTENCES)] == repeated[len(SENTENCES) :]
 
     def test_a_sentence_is_heard_alike_in_any_batch_and_order(
         self, reader: SentenceReader, another: SentenceReader
     ) -> None:
-        some = [*SENTENCES, *HOSTILE]
-        together = dict(zip(some, reader.hear(some), strict=True))
-        random.Random(3).shuffle(some)
-        for sentence in some:
-            alike(another.hear([sentence])[0], together[sentence])
+        sentences = [*SENTENCES, *HOSTILE]
+        batched = dict(zip(sentences, reader.hear(sentences), strict=True))
+        random.Random(3).shuffle(sentences)
+        for sentence in sentences:
+            alike(another.hear([sentence])[0], batched[sentence])
 
     def test_a_sentence_that_was_heard_is_not_read_again(self, reader: SentenceReader) -> None:
         first = reader.hear(SENTENCES)
@@ -97,10 +97,10 @@ class ReaderContract:
 
     def test_another_process_hears_the_same(self, reader: SentenceReader, made_by: str) -> None:
         show = f"print(reader.name, *reader.hear({SENTENCES!r}), sep='\\n')"
-        done = subprocess.run(
+        result = subprocess.run(
             [sys.executable, "-c", f"{made_by}\n{show}"], capture_output=True, text=True, check=True
         )
-        assert done.stdout.splitlines() == [reader.name, *map(str, reader.hear(SENTENCES))]
+        assert result.stdout.splitlines() == [reader.name, *map(str, reader.hear(SENTENCES))]
 
 
 def alike(one: SentenceLabel, other: SentenceLabel) -> None:

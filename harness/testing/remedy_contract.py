@@ -50,19 +50,19 @@ def step(seed: int = 1) -> StepTokens:
     )
 
 
-def observed(remedy: Remedy, given: StepTokens, steps: int = 1) -> StepTokens:
+def observed(remedy: Remedy, step_tokens: StepTokens, steps: int = 1) -> StepTokens:
     """Return the step with the state of `remedy` after it has observed `steps` such steps."""
     if not isinstance(remedy, roles.Adaptive):
-        return given
+        return step_tokens
     state: State = {}
     for _ in range(steps):
-        state = remedy.observed(state, given)
-    return replace(given, state=state)
+        state = remedy.observed(state, step_tokens)
+    return replace(step_tokens, state=state)
 
 
-def later(given: StepTokens) -> FloatArray:
+def later(step_tokens: StepTokens) -> FloatArray:
     """Return log-probabilities after an update."""
-    return given.logp + np.random.default_rng(9).normal(0, 0.3, TOKENS)
+    return step_tokens.logp + np.random.default_rng(9).normal(0, 0.3, TOKENS)
 
 
 def singly(*columns: FloatArray) -> tuple[torch.Tensor, ...]:
@@ -84,8 +84,10 @@ class RemedyContract(OptionsContract):
     def test_it_can_act_in_some_run_and_says_in_one_line_why_not_in_others(
         self, remedy: Remedy
     ) -> None:
-        often = RunConfig(trainer=TrainerConfig(updates_per_batch=4))
-        reasons = [remedy.idle(config) for config in (RunConfig(), often, tiny(often))]
+        several_updates = RunConfig(trainer=TrainerConfig(updates_per_batch=4))
+        reasons = [
+            remedy.idle(config) for config in (RunConfig(), several_updates, tiny(several_updates))
+        ]
         assert None in reasons
         for reason in filter(None, reasons):
             assert ", got " in reason
@@ -118,47 +120,52 @@ class RemedyContract(OptionsContract):
     def test_numbers_that_are_carried_are_floats_and_survive_a_checkpoint(
         self, remedy: Remedy
     ) -> None:
-        adaptive, given = playing(remedy, roles.Adaptive), step()
+        adaptive, step_tokens = playing(remedy, roles.Adaptive), step()
         assert adaptive.needs_entropies
-        before, state = dict(adaptive.observed({}, given)), observed(remedy, given, 3).state
+        before, state = (
+            dict(adaptive.observed({}, step_tokens)),
+            observed(remedy, step_tokens, 3).state,
+        )
         assert before
         for name, value in state.items():
             assert isinstance(name, str)
             assert type(value) is float
             assert np.isfinite(value)
         assert json.loads(json.dumps(dict(state))) == state
-        assert adaptive.observed({}, given) == before
+        assert adaptive.observed({}, step_tokens) == before
         assert adaptive.at(state).name() == remedy.name()
 
     def test_coefficients_of_each_tokens_entropy_are_finite(self, remedy: Remedy) -> None:
-        given = playing(remedy, roles.TokenBonus).coefficients(observed(remedy, step(), 2))
-        assert given.shape == (TOKENS,)
-        assert np.isfinite(given).all()
+        coefficients = playing(remedy, roles.TokenBonus).coefficients(observed(remedy, step(), 2))
+        assert coefficients.shape == (TOKENS,)
+        assert np.isfinite(coefficients).all()
 
     def test_a_shape_of_the_ratio_is_the_same_in_torch(self, remedy: Remedy) -> None:
-        ratio, given = playing(remedy, roles.Ratio), step()
-        columns = later(given), given.logp, given.advantage
+        ratio, step_tokens = playing(remedy, roles.Ratio), step()
+        columns = later(step_tokens), step_tokens.logp, step_tokens.advantage
         assert_agree(ratio.surrogate(*columns), ratio.surrogate(*singly(*columns)))
 
     def test_on_policy_a_shape_of_the_ratio_is_the_plain_gradient(self, remedy: Remedy) -> None:
-        ratio, given = playing(remedy, roles.Ratio), step()
-        slope = ratio.surrogate(given.logp, given.logp, given.advantage).slope
-        np.testing.assert_allclose(slope, -given.advantage)
+        ratio, step_tokens = playing(remedy, roles.Ratio), step()
+        slope = ratio.surrogate(step_tokens.logp, step_tokens.logp, step_tokens.advantage).slope
+        np.testing.assert_allclose(slope, -step_tokens.advantage)
 
     def test_a_term_is_the_same_in_torch_and_its_slope_is_its_gradient(
         self, remedy: Remedy
     ) -> None:
-        term, given, nudge = playing(remedy, roles.Term), step(), 1e-6
-        logp, prepared = later(given), term.prepare(given)
+        term, step_tokens, nudge = playing(remedy, roles.Term), step(), 1e-6
+        logp, prepared = later(step_tokens), term.prepare(step_tokens)
         assert prepared.shape == (TOKENS,)
-        exact = term.term(logp, given.logp, prepared)
-        up, down = (term.term(logp + by, given.logp, prepared).value for by in (nudge, -nudge))
+        exact = term.term(logp, step_tokens.logp, prepared)
+        up, down = (
+            term.term(logp + delta, step_tokens.logp, prepared).value for delta in (nudge, -nudge)
+        )
         np.testing.assert_allclose(exact.slope, (up - down) / (2 * nudge), atol=1e-6)
-        single = term.term(*singly(logp, given.logp, prepared))
+        single = term.term(*singly(logp, step_tokens.logp, prepared))
         for name in ("value", "slope"):
-            wanted = getattr(exact, name)
-            limit = 1e-6 * max(1.0, float(np.abs(wanted).max()))
-            np.testing.assert_allclose(getattr(single, name).numpy(), wanted, atol=limit)
+            expected = getattr(exact, name)
+            limit = 1e-6 * max(1.0, float(np.abs(expected).max()))
+            np.testing.assert_allclose(getattr(single, name).numpy(), expected, atol=limit)
         assert isinstance(single, roles.Added)
 
     def test_a_bonus_keeps_its_coefficient_finite(self, remedy: Remedy) -> None:

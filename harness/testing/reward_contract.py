@@ -90,8 +90,8 @@ class RewardContract(OptionsContract):
             return
         assert rewards.per_turn.shape == (len(batch), MAX_TURNS)
         replies = np.array([len(c.exchanges) * (n != FAILED) for n, c in enumerate(batch)])
-        there = np.arange(MAX_TURNS) < replies[:, None]
-        assert (np.isfinite(rewards.per_turn) == there).all()
+        has_reply = np.arange(MAX_TURNS) < replies[:, None]
+        assert (np.isfinite(rewards.per_turn) == has_reply).all()
         assert rewards.turn_sums is not None
         assert np.nansum(rewards.per_turn, axis=1)[replies > 0] == pytest.approx(
             rewards.turn_sums[replies > 0]
@@ -100,17 +100,17 @@ class RewardContract(OptionsContract):
     def test_the_same_conversations_earn_the_same(
         self, reward: Reward, batch: list[Conversation]
     ) -> None:
-        anew = _parts(reward, conversations())
-        for first, again in zip(_parts(reward, batch), anew, strict=True):
+        repeated = _parts(reward, conversations())
+        for first, again in zip(_parts(reward, batch), repeated, strict=True):
             assert np.array_equal(first, again, equal_nan=True)
 
     def test_the_order_of_groups_does_not_matter(
         self, reward: Reward, batch: list[Conversation]
     ) -> None:
         order = np.arange(len(batch)).reshape(GROUPS, GROUP_SIZE)[::-1].ravel()
-        turned = _parts(reward, [batch[n] for n in order])
-        for there, here in zip(_parts(reward, batch), turned, strict=True):
-            assert there[order] == pytest.approx(here, nan_ok=True)
+        all_reordered = _parts(reward, [batch[n] for n in order])
+        for original, reordered in zip(_parts(reward, batch), all_reordered, strict=True):
+            assert original[order] == pytest.approx(reordered, nan_ok=True)
 
     def test_it_tells_conversations_of_a_group_apart(
         self, reward: Reward, batch: list[Conversation]

@@ -90,10 +90,10 @@ def anchors(
     deaf: float, attentive: float, listening: float, optimum: float, half: float = 0.01
 ) -> dict[str, Any]:
     """Return the anchors of a difficulty card; rewards except the optimum's have an interval."""
-    ends = {"deaf": deaf, "attentive": attentive}
+    values = {"deaf": deaf, "attentive": attentive}
     rewards = {
         name: {"value": value, "low": value - half, "high": value + half}
-        for name, value in ends.items()
+        for name, value in values.items()
     }
     return {
         "random": {"reward": {"value": 0.3, "low": 0.29, "high": 0.31}, "listening": 0.0},

@@ -58,12 +58,12 @@ class SimulatorContract:
         self, simulator: UserSimulator
     ) -> None:
         keys = [key(sample, group) for group in range(3) for sample in range(4)]
-        alone = [converse(simulator, k)[1] for k in keys]
+        separate = [converse(simulator, k)[1] for k in keys]
         order = list(range(len(keys)))
         random.Random(5).shuffle(order)
         openings = simulator.open([keys[n] for n in order])
-        together = simulator.answer(openings, [SupporterReply(REPLIES[0])] * len(keys))
-        assert together == [alone[n] for n in order]
+        batched = simulator.answer(openings, [SupporterReply(REPLIES[0])] * len(keys))
+        assert batched == [separate[n] for n in order]
 
     def test_a_group_shares_its_opening_and_samples_differ_later(
         self, simulator: UserSimulator

@@ -67,8 +67,8 @@ def answers() -> bool:
 
 def missing() -> list[str]:
     """Return the programs of a cluster that are not installed."""
-    place = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
-    return [name for name in (*DAEMONS, *CLIENTS) if shutil.which(name, path=place) is None]
+    search_path = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    return [name for name in (*DAEMONS, *CLIENTS) if shutil.which(name, path=search_path) is None]
 
 
 @contextlib.contextmanager
@@ -84,25 +84,25 @@ def start_cluster(nodes: int = 1) -> Iterator[Path]:
     # a short path, since the name of a socket is limited to 107 bytes
     with tempfile.TemporaryDirectory(prefix="slurm-") as name, contextlib.ExitStack() as daemons:
         folder = Path(name)
-        conf = _settle(folder, names)
+        conf = _write_config(folder, names)
         environment = {**os.environ, "SLURM_CONF": str(conf)}
         for words in _commands(folder, conf, names):
             daemons.enter_context(_daemon(words, folder, environment))
             if words[0] == "munged":
-                _until((folder / "munge.sock").exists, folder)
-        _until(lambda: _idle(environment) == nodes, folder)
+                _wait_until((folder / "munge.sock").exists, folder)
+        _wait_until(lambda: _count_idle(environment) == nodes, folder)
         try:
             yield conf
         finally:
             _end_jobs(environment)
 
 
-def _idle(environment: dict[str, str]) -> int:
+def _count_idle(environment: dict[str, str]) -> int:
     """Return the number of idle nodes."""
-    return _said(["sinfo", "-h", "-N", "-o", "%T"], environment).split().count("idle")
+    return _output_of(["sinfo", "-h", "-N", "-o", "%T"], environment).split().count("idle")
 
 
-def _settle(folder: Path, names: Sequence[str]) -> Path:
+def _write_config(folder: Path, names: Sequence[str]) -> Path:
     folder.chmod(0o755)  # munge's clients, of any user, must reach its socket
     for name in ("state", *(f"spool-{node}" for node in names)):
         (folder / name).mkdir()
@@ -123,26 +123,28 @@ def _settle(folder: Path, names: Sequence[str]) -> Path:
 
 def _free_ports(count: int) -> list[int]:
     with contextlib.ExitStack() as stack:
-        taken = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [server.getsockname()[1] for server in taken]
+        servers = [
+            stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)
+        ]
+        return [server.getsockname()[1] for server in servers]
 
 
 def _commands(folder: Path, conf: Path, names: Sequence[str]) -> list[list[str]]:
     munge = {"key-file": "munge.key", "socket": "munge.sock", "pid-file": "munged.pid",
              "log-file": "munged.log", "seed-file": "munge.seed"}  # fmt: skip
-    of_each = [["-N", name] for name in names] if len(names) > 1 else [[]]
-    places = [f"--{option}={folder / name}" for option, name in munge.items()]
+    node_options = [["-N", name] for name in names] if len(names) > 1 else [[]]
+    options = [f"--{option}={folder / name}" for option, name in munge.items()]
     return [
-        ["munged", "--foreground", "--force", *places],
+        ["munged", "--foreground", "--force", *options],
         ["slurmctld", "-D", "-f", str(conf)],
-        *(["slurmd", "-D", "-f", str(conf), *which] for which in of_each),
+        *(["slurmd", "-D", "-f", str(conf), *node_option] for node_option in node_options),
     ]
 
 
 @contextlib.contextmanager
 def _daemon(words: Sequence[str], folder: Path, environment: dict[str, str]) -> Iterator[None]:
-    place = os.pathsep.join((environment.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
-    program = shutil.which(words[0], path=place)
+    search_path = os.pathsep.join((environment.get("PATH", os.defpath), "/usr/sbin", "/sbin"))
+    program = shutil.which(words[0], path=search_path)
     assert program is not None
     with (
         (folder / f"{words[0]}.out").open("ab") as out,
@@ -161,24 +163,24 @@ def _daemon(words: Sequence[str], folder: Path, environment: dict[str, str]) -> 
 def _end_jobs(environment: dict[str, str]) -> None:
     """Cancel the remaining jobs, so that no job outlives its cluster."""
     user = f"--user={os.getuid()}"
-    _said(["scancel", user], environment)
+    _output_of(["scancel", user], environment)
     deadline = time.monotonic() + STOP_S
-    while time.monotonic() < deadline and _said(["squeue", "-h", user], environment):
+    while time.monotonic() < deadline and _output_of(["squeue", "-h", user], environment):
         time.sleep(0.5)
-    _said(["scancel", "--signal=KILL", user], environment)
+    _output_of(["scancel", "--signal=KILL", user], environment)
 
 
-def _said(words: Sequence[str], environment: dict[str, str]) -> str:
-    done = subprocess.run(
+def _output_of(words: Sequence[str], environment: dict[str, str]) -> str:
+    result = subprocess.run(
         words, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
-    return done.stdout
+    return result.stdout
 
 
-def _until(found: Callable[[], bool], folder: Path) -> None:
+def _wait_until(is_ready: Callable[[], bool], folder: Path) -> None:
     deadline = time.monotonic() + START_S
-    while not found():
+    while not is_ready():
         if time.monotonic() > deadline:
-            ends = [path.read_text(errors="replace")[-500:] for path in folder.glob("*.out")]
-            raise TimeoutError(f"no Slurm within {START_S:g} s: {' '.join(ends)}")
+            tails = [path.read_text(errors="replace")[-500:] for path in folder.glob("*.out")]
+            raise TimeoutError(f"no Slurm within {START_S:g} s: {' '.join(tails)}")
         time.sleep(0.2)

@@ -24,8 +24,8 @@ def with_users(rows: Sequence[Mapping[str, Any]], level: Floats) -> Rows:
     """
     shares = np.maximum(0.0, 1 - np.abs(level[:, None] - np.arange(len(SHARES))))
     return [
-        {**row, **dict(zip(SHARES, of_row, strict=True)), REPLIES: None}
-        for row, of_row in zip(rows, shares.tolist(), strict=True)
+        {**row, **dict(zip(SHARES, row_shares, strict=True)), REPLIES: None}
+        for row, row_shares in zip(rows, shares.tolist(), strict=True)
     ]
 
 
@@ -44,8 +44,8 @@ def lawful_rows(
     stage = np.repeat(np.arange(len(lengths)), lengths)
 
     def follows(h: Floats) -> Floats:
-        of_row: Floats = np.array(b)[stage] - np.array(a)[stage] * np.exp(h)
-        return of_row
+        reward: Floats = np.array(b)[stage] - np.array(a)[stage] * np.exp(h)
+        return reward
 
     log = synthetic.lawful(seed, sum(lengths), noise, synthetic.exponential(end), follows)
     return with_users(synthetic.rows(log), stage.astype(float))

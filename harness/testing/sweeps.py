@@ -38,44 +38,44 @@ class LevelCeilings:
 
 
 def runs(
-    folder: Path, made: Callable[[int], SyntheticRun], seeds: Sequence[int]
+    folder: Path, make_run: Callable[[int], SyntheticRun], seeds: Sequence[int]
 ) -> tuple[Member, ...]:
     """Write a run for each seed to `folder`, with the common evaluation at every step; read them
     back as the law stage does.
     """
     for seed in seeds:
-        rows = [{**row, COMMON: row["reward"]} for row in synthetic.rows(made(seed))]
+        rows = [{**row, COMMON: row["reward"]} for row in synthetic.rows(make_run(seed))]
         run_folders.write_run(folder / str(seed), rows, seed=seed)
-    every = analysis.load_members([folder])
-    for member in every:
+    members = analysis.load_members([folder])
+    for member in members:
         member.replicate.span(COMMON)  # cached, so that it is judged once for all sweeps
-    return every
+    return members
 
 
 def sweep(
-    known: Sequence[Member], rng: Generator, levels: Sequence[LevelCeilings], seeds: int
+    members: Sequence[Member], rng: Generator, levels: Sequence[LevelCeilings], seeds: int
 ) -> list[Member]:
-    """Return `seeds` runs of each level, drawn from `known` without replacement."""
-    drawn = iter(rng.choice(len(known), size=len(levels) * seeds, replace=False))
+    """Return `seeds` runs of each level, drawn from `members` without replacement."""
+    indices = iter(rng.choice(len(members), size=len(levels) * seeds, replace=False))
     return [
         shift_rewards(
-            known[next(drawn)],
+            members[next(indices)],
             rng.normal(level.ceiling, level.spread) - TRUE_CEILING,
-            f"level {place}",
+            f"level {index}",
             seed,
         )
-        for place, level in enumerate(levels)
+        for index, level in enumerate(levels)
         for seed in range(1, seeds + 1)
     ]
 
 
-def shift_rewards(member: Member, by: float, level: str, seed: int) -> Member:
-    """Return the run with all rewards raised by `by`, as a run of another level and seed."""
-    run, who = member.result, member.identity
-    config: dict[str, Any] = dict(who.config or {})
+def shift_rewards(member: Member, amount: float, level: str, seed: int) -> Member:
+    """Return the run with all rewards raised by `amount`, as a run of another level and seed."""
+    run, identity = member.result, member.identity
+    config: dict[str, Any] = dict(identity.config or {})
     config |= {"seed": seed, "difficulty": {**config["difficulty"], "name": level}}
     name = f"{level}/{seed}"
-    points = {c: _points(p, by) for c, p in member.replicate.points.items()}
+    points = {c: _shift_points(p, amount) for c, p in member.replicate.points.items()}
     return replace(
         member,
         result=replace(
@@ -83,48 +83,52 @@ def shift_rewards(member: Member, by: float, level: str, seed: int) -> Member:
             run=name,
             seed=seed,
             level=level,
-            b=_higher(run.b, by),
-            ceiling=_higher(run.ceiling, by),
-            whole_run=_numbers(run.whole_run, by),
+            b=_shift_interval(run.b, amount),
+            ceiling=_shift_interval(run.ceiling, amount),
+            whole_run=_shift_numbers(run.whole_run, amount),
         ),
-        identity=replace(who, config=config),
+        identity=replace(identity, config=config),
         replicate=replace(member.replicate, points=points, _laws={}, _numbers={}),
     )
 
 
-def _points(points: Points, by: float) -> Points:
-    return Points(points.steps, points.entropy, points.reward + by)
+def _shift_points(points: Points, amount: float) -> Points:
+    return Points(points.steps, points.entropy, points.reward + amount)
 
 
-def _higher(interval: Interval | None, by: float) -> Interval | None:
+def _shift_interval(interval: Interval | None, amount: float) -> Interval | None:
     if interval is None:
         return None
-    return Interval(interval.value + by, interval.low + by, interval.high + by)
+    return Interval(interval.value + amount, interval.low + amount, interval.high + amount)
 
 
-def _numbers(law: LawNumbers | None, by: float) -> LawNumbers | None:
+def _shift_numbers(law: LawNumbers | None, amount: float) -> LawNumbers | None:
     if law is None:
         return None
-    return replace(law, b=_higher(law.b, by), ceiling=_higher(law.ceiling, by))
+    return replace(
+        law, b=_shift_interval(law.b, amount), ceiling=_shift_interval(law.ceiling, amount)
+    )
 
 
 def compare_levels(members: Sequence[Member]) -> tuple[GroupResult, ...]:
     """Return the groups of a sweep, with their contrasts, in the order of its levels."""
-    found = groups.group(members, pool_unlike=False).groups
-    return contrasts.add_contrasts(found, members, DEFAULT_MARGINS, pool_unlike=False)
+    group_results = groups.group(members, pool_unlike=False).groups
+    return contrasts.add_contrasts(group_results, members, DEFAULT_MARGINS, pool_unlike=False)
 
 
-def of_quantity(every: Sequence[GroupResult], quantity: str) -> list[tuple[int, int, Contrast]]:
+def of_quantity(
+    group_results: Sequence[GroupResult], quantity: str
+) -> list[tuple[int, int, Contrast]]:
     """Return the contrasts in `quantity`, each after the indices of its group and its baseline."""
-    places = {str(dict(group.key)): place for place, group in enumerate(every)}
+    indices = {str(dict(group.key)): index for index, group in enumerate(group_results)}
     return [
-        (place, places[str(dict(contrast.baseline))], contrast)
-        for place, group in enumerate(every)
+        (index, indices[str(dict(contrast.baseline))], contrast)
+        for index, group in enumerate(group_results)
         for contrast in group.contrasts
         if contrast.quantity == quantity
     ]
 
 
-def share(found: Sequence[bool]) -> float:
+def share(flags: Sequence[bool]) -> float:
     """Return the percentage of True; NaN if empty."""
-    return 100 * float(np.mean(found)) if len(found) else float("nan")
+    return 100 * float(np.mean(flags)) if len(flags) else float("nan")

@@ -78,8 +78,8 @@ def lawful(
 ) -> SyntheticRun:
     """Return a run in which R follows H from first to last step, according to `follows`."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    h = _wandering(rng, (course or exponential(0.05))(u), noise)
-    return _logged(rng, h, follows(h), noise)
+    h = _wander(rng, (course or exponential(0.05))(u), noise)
+    return _log(rng, h, follows(h), noise)
 
 
 def kink(
@@ -96,30 +96,30 @@ def kink(
     end. `fall`: fall of log H per run; `post`: change of R from `at` to the end.
     """
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    drawn = rng.uniform(0.4, 0.65)
-    at = drawn if at is None else at
+    random_at = rng.uniform(0.4, 0.65)
+    at = random_at if at is None else at
     skeleton = np.exp(-0.8 * u - fall * np.maximum(u - at, 0.0))
-    h = _wandering(rng, np.maximum(skeleton, 0.01), noise)
-    before = law(h)
-    held = before[u < at][-max(1, n // 20) :].mean()
-    mean = np.where(u < at, before, held + post * (u - at) / (1 - at))
-    log = _logged(rng, h, mean, noise)
+    h = _wander(rng, np.maximum(skeleton, 0.01), noise)
+    by_law = law(h)
+    level = by_law[u < at][-max(1, n // 20) :].mean()
+    mean = np.where(u < at, by_law, level + post * (u - at) / (1 - at))
+    log = _log(rng, h, mean, noise)
     return SyntheticRun(log.steps, log.entropy, log.reward, onset=1 + at * n if at < 1 else None)
 
 
 def hack(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which H falls to 40% and R leaves the law half way and falls."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    h = _wandering(rng, exponential(0.4)(u), noise)
-    return _logged(rng, h, law(h) - 0.5 * np.maximum(u - 0.5, 0.0), noise)
+    h = _wander(rng, exponential(0.4)(u), noise)
+    return _log(rng, h, law(h) - 0.5 * np.maximum(u - 0.5, 0.0), noise)
 
 
 def explode(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which H falls to about a third and rises fivefold over the last third."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     skeleton = exponential(0.3)(u) * np.exp(5.0 * np.maximum(u - 0.67, 0.0))
-    h = _wandering(rng, skeleton, noise)
-    log = _logged(rng, h, law(h), noise)
+    h = _wander(rng, skeleton, noise)
+    log = _log(rng, h, law(h), noise)
     return SyntheticRun(log.steps, log.entropy, log.reward, onset=1 + 0.67 * n)
 
 
@@ -127,37 +127,37 @@ def explode_and_level(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which H stays at 1 for half of the run, then rises and levels off at 3."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
     skeleton = 1 + 2 * -np.expm1(-np.maximum(u - 0.5, 0.0) / 0.1)
-    h = _wandering(rng, skeleton, noise)
-    log = _logged(rng, h, law(h), noise)
+    h = _wander(rng, skeleton, noise)
+    log = _log(rng, h, law(h), noise)
     return SyntheticRun(log.steps, log.entropy, log.reward, onset=1 + 0.5 * n)
 
 
 def unrelated(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which H decays and R is constant."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    h = _wandering(rng, exponential(0.05)(u), noise)
-    return _logged(rng, h, np.full(n, 0.5), noise)
+    h = _wander(rng, exponential(0.05)(u), noise)
+    return _log(rng, h, np.full(n, 0.5), noise)
 
 
 def flat(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which H and R neither rise nor fall."""
     rng = np.random.default_rng(seed)
-    h = _wandering(rng, np.full(n, 0.8), noise)
-    return _logged(rng, h, np.full(n, 0.5), noise)
+    h = _wander(rng, np.full(n, 0.8), noise)
+    return _log(rng, h, np.full(n, 0.5), noise)
 
 
 def drift(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a lawful run whose R also rises by 0.1 over the run independently of H."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    h = _wandering(rng, exponential(0.05)(u), noise)
-    return _logged(rng, h, law(h) + 0.1 * (u - 0.5), noise)
+    h = _wander(rng, exponential(0.05)(u), noise)
+    return _log(rng, h, law(h) + 0.1 * (u - 0.5), noise)
 
 
 def starved(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which 7 of 10 groups have no signal: R stays near 0, H falls by 5%."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    h = _wandering(rng, 1 - 0.05 * u, noise)
-    log = _logged(rng, h, np.full(n, 0.05), noise)
+    h = _wander(rng, 1 - 0.05 * u, noise)
+    log = _log(rng, h, np.full(n, 0.05), noise)
     silent = np.clip(0.7 + 0.1 * ar1(rng, n, noise.rho), 0.0, 1.0)
     return replace(log, silent=silent)
 
@@ -165,47 +165,47 @@ def starved(seed: int, n: int, noise: Noise) -> SyntheticRun:
 def constant(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which H is the same number at every step and R rises."""
     rng = np.random.default_rng(seed)
-    return _logged(rng, np.full(n, 0.8), 0.4 + 0.3 * np.arange(n) / n, Noise(noise.rho, 0.0))
+    return _log(rng, np.full(n, 0.8), 0.4 + 0.3 * np.arange(n) / n, Noise(noise.rho, 0.0))
 
 
 def wrong_sign(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which R falls as H falls."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    h = _wandering(rng, exponential(0.05)(u), noise)
-    return _logged(rng, h, law(h, a=-0.2, b=0.1), noise)
+    h = _wander(rng, exponential(0.05)(u), noise)
+    return _log(rng, h, law(h, a=-0.2, b=0.1), noise)
 
 
 def random_walk(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which H and R are independent random walks."""
     rng = np.random.default_rng(seed)
     walk_h, walk_r = np.cumsum(rng.normal(size=(2, n)), axis=1) / n**0.5
-    h = _wandering(rng, 0.8 * np.exp(0.6 * walk_h), noise)
-    return _logged(rng, h, np.clip(0.5 + 0.12 * walk_r, 0.02, 0.98), noise)
+    h = _wander(rng, 0.8 * np.exp(0.6 * walk_h), noise)
+    return _log(rng, h, np.clip(0.5 + 0.12 * walk_r, 0.02, 0.98), noise)
 
 
 def saturating(seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a run in which H falls linearly to 45%, while R saturates within the first third."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    h = _wandering(rng, 1 - 0.55 * u, noise)
-    return _logged(rng, h, 0.4 + 0.35 * (1 - np.exp(-u / 0.1)), noise)
+    h = _wander(rng, 1 - 0.55 * u, noise)
+    return _log(rng, h, 0.4 + 0.35 * (1 - np.exp(-u / 0.1)), noise)
 
 
-def _wandering(rng: Generator, skeleton: Floats, noise: Noise) -> Floats:
+def _wander(rng: Generator, skeleton: Floats, noise: Noise) -> Floats:
     return skeleton * np.exp(noise.wander * ar1(rng, len(skeleton), WANDER_RHO))
 
 
-def _logged(rng: Generator, h: Floats, mean: Floats, noise: Noise) -> SyntheticRun:
+def _log(rng: Generator, h: Floats, mean: Floats, noise: Noise) -> SyntheticRun:
     n = len(h)
     sampling = np.clip(0.64 * mean * (1 - mean), 0.0, None) / CONVERSATIONS
     sd = np.sqrt(sampling + 0.015**2)
-    seen = h * np.exp(noise.sigma_h * ar1(rng, n, noise.rho))
-    return SyntheticRun(np.arange(1.0, n + 1), seen, mean + sd * ar1(rng, n, noise.rho))
+    logged_h = h * np.exp(noise.sigma_h * ar1(rng, n, noise.rho))
+    return SyntheticRun(np.arange(1.0, n + 1), logged_h, mean + sd * ar1(rng, n, noise.rho))
 
 
-def rows(log: SyntheticRun, **more: Any) -> list[dict[str, Any]]:
+def rows(log: SyntheticRun, **extra: Any) -> list[dict[str, Any]]:
     """Return the rows of a metrics.jsonl, with the keys that all programs write."""
     columns = zip(log.steps, log.entropy, log.reward, strict=True)
-    return [{"step": int(s), "entropy": h, "reward": r, **more} for s, h, r in columns]
+    return [{"step": int(s), "entropy": h, "reward": r, **extra} for s, h, r in columns]
 
 
 def lawful_rows(seed: int = 1, n: int = 200) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ class TurningRun:
     """The first step at which H without noise has its minimum."""
 
 
-def _bent(u: Floats) -> Floats:
+def _bend(u: Floats) -> Floats:
     """Return a log H that falls to log 0.25 at a decreasing rate."""
     return np.log(0.25 + 0.75 * np.exp(-u / 0.15))
 
@@ -33,36 +33,46 @@ def _leap(after: Floats, height: float, within: float) -> Floats:
 
 
 RISES: dict[str, Callable[[Floats, float], Floats]] = {
-    "falls, rises": lambda u, at: -1.4 * np.minimum(u / at, 1) + _leap(_after(u, at), 1.8, 1 - at),
-    "bends, rises": lambda u, at: _bent(u) + _leap(_after(u, at), 1.8, 1 - at),
-    "bends, rises steeply": lambda u, at: _bent(u) + _leap(_after(u, at), 1.8, 0.225),
+    "falls, rises": lambda u, at: (
+        -1.4 * np.minimum(u / at, 1) + _leap(_time_after(u, at), 1.8, 1 - at)
+    ),
+    "bends, rises": lambda u, at: _bend(u) + _leap(_time_after(u, at), 1.8, 1 - at),
+    "bends, rises steeply": lambda u, at: _bend(u) + _leap(_time_after(u, at), 1.8, 0.225),
     "stays, rises": lambda u, at: (
-        -1.4 * np.minimum(u / 0.15, 1) + _leap(_after(u, at), 1.8, 1 - at)
+        -1.4 * np.minimum(u / 0.15, 1) + _leap(_time_after(u, at), 1.8, 1 - at)
     ),
-    "stays, leaps": lambda u, at: -1.4 * np.minimum(u / 0.15, 1) + _leap(_after(u, at), 1.8, 0.02),
-    "falls, leaps": lambda u, at: -1.4 * np.minimum(u / at, 1) + _leap(_after(u, at), 1.8, 0.02),
+    "stays, leaps": lambda u, at: (
+        -1.4 * np.minimum(u / 0.15, 1) + _leap(_time_after(u, at), 1.8, 0.02)
+    ),
+    "falls, leaps": lambda u, at: (
+        -1.4 * np.minimum(u / at, 1) + _leap(_time_after(u, at), 1.8, 0.02)
+    ),
     "falls, leaps, sinks": lambda u, at: (
-        -1.4 * np.minimum(u / at, 1) + _leap(_after(u, at), 2.2, 0.03) - _after(u, at + 0.03)
+        -1.4 * np.minimum(u / at, 1)
+        + _leap(_time_after(u, at), 2.2, 0.03)
+        - _time_after(u, at + 0.03)
     ),
-    "stays, leaps by half": lambda u, at: -np.minimum(u / 0.2, 1) + _leap(_after(u, at), 1.2, 0.05),
+    "stays, leaps by half": lambda u, at: (
+        -np.minimum(u / 0.2, 1) + _leap(_time_after(u, at), 1.2, 0.05)
+    ),
 }
 """log H as a function of u in [0, 1) that rises from `at` on."""
 
 
-def _after(u: Floats, at: float) -> Floats:
+def _time_after(u: Floats, at: float) -> Floats:
     return np.maximum(u - at, 0.0)
 
 
 def rising_run(shape: str, seed: int, n: int, noise: Noise) -> TurningRun:
     """Return a run in which H falls, then rises from 30 to 80% of the run on; R follows the law."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    at = rng.uniform(0.3, 0.8)
-    log_h = RISES[shape](u, at)
+    turn = rng.uniform(0.3, 0.8)
+    log_h = RISES[shape](u, turn)
     log = synthetic.lawful(
         seed, n, noise, lambda _: np.exp(log_h), lambda h: synthetic.law(h, a=0.1, b=0.9)
     )
     lowest = int(np.argmax(log_h <= log_h.min() + 1e-9))
-    return TurningRun(replace(log, onset=1 + at * n), 1.0 + lowest)
+    return TurningRun(replace(log, onset=1 + turn * n), 1.0 + lowest)
 
 
 DEATHS: dict[str, Callable[[Generator, int], Floats]] = {
@@ -77,9 +87,9 @@ DEATHS: dict[str, Callable[[Generator, int], Floats]] = {
 def dying_run(death: str, seed: int, n: int, noise: Noise) -> SyntheticRun:
     """Return a lawful run whose R dies between 30 and 85% of the run, at step `onset`."""
     log, rng = synthetic.lawful(seed, n, noise), np.random.default_rng([seed, 1])
-    at = int(rng.uniform(0.3, 0.85) * n)
-    reward = np.append(log.reward[:at], DEATHS[death](rng, n - at))
-    return replace(log, reward=reward, onset=1.0 + at)
+    row = int(rng.uniform(0.3, 0.85) * n)
+    reward = np.append(log.reward[:row], DEATHS[death](rng, n - row))
+    return replace(log, reward=reward, onset=1.0 + row)
 
 
 def add_glitches(
@@ -90,19 +100,19 @@ def add_glitches(
     A burst has two or three rows.
     """
     rng, n = np.random.default_rng([seed, 2]), len(log.steps)
-    entropy, left = log.entropy.copy(), max(1, round(share * n))
-    while left > 0:
-        rows = min(left, int(rng.integers(2, 4)) if burst else 1)
-        at = rng.integers(0, n - rows + 1)
-        entropy[at : at + rows] = value
-        left -= rows
+    entropy, remaining = log.entropy.copy(), max(1, round(share * n))
+    while remaining > 0:
+        rows = min(remaining, int(rng.integers(2, 4)) if burst else 1)
+        start = rng.integers(0, n - rows + 1)
+        entropy[start : start + rows] = value
+        remaining -= rows
     return replace(log, entropy=entropy)
 
 
 def _two_phases(u: Floats, rng: Generator) -> tuple[Floats, Floats]:
     """Return the share of the fall done if H falls and then stays, and if it stays and falls."""
-    at = rng.uniform(0.2, 0.8)
-    return np.minimum(u / at, 1), np.maximum((u - at) / (1 - at), 0.0)
+    turn = rng.uniform(0.2, 0.8)
+    return np.minimum(u / turn, 1), np.maximum((u - turn) / (1 - turn), 0.0)
 
 
 PATHS: dict[str, Callable[[Floats, Generator], Floats]] = {

@@ -61,13 +61,13 @@ class ThinnedResult:
 
 def thin_log(log: SyntheticRun, rows: str) -> SyntheticRun:
     """Return the log with only some of its rows, selected by `rows`."""
-    kept = ROWS[rows](np.arange(len(log.steps)) / len(log.steps))
-    return SyntheticRun(log.steps[kept], log.entropy[kept], log.reward[kept], log.onset)
+    mask = ROWS[rows](np.arange(len(log.steps)) / len(log.steps))
+    return SyntheticRun(log.steps[mask], log.entropy[mask], log.reward[mask], log.onset)
 
 
 def measure(pool: Executor, runs: int) -> list[ThinnedResult]:
     """Return the results of every regime with every selection of rows."""
-    grid = [(*which, n, noise) for which in product(ROWS, REGIMES) for n, noise in GRID]
+    grid = [(*selection, n, noise) for selection in product(ROWS, REGIMES) for n, noise in GRID]
     return list(pool.map(judge, *zip(*grid, strict=True), repeat(runs)))
 
 
@@ -94,8 +94,8 @@ def table(measured: Sequence[ThinnedResult]) -> str:
     lines = ["| rows | regime | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 2)]
     for rows, regime in product(ROWS, REGIMES):
         row = [m for m in measured if (m.rows, m.regime) == (rows, regime)]
-        said = (f"{m.falls:.0f}, {m.spent:.0f}: {_words(m)}" for m in row)
-        lines.append(f"| {rows} | {regime} | " + " | ".join(said) + " |")
+        texts = (f"{m.falls:.0f}, {m.spent:.0f}: {_words(m)}" for m in row)
+        lines.append(f"| {rows} | {regime} | " + " | ".join(texts) + " |")
     return "\n".join(lines)
 
 
@@ -104,5 +104,5 @@ def _words(m: ThinnedResult) -> str:
 
 
 def _every(stride: int, u: NDArray[np.float64]) -> Kept:
-    kept: Kept = np.arange(len(u)) % stride == 0
-    return kept
+    mask: Kept = np.arange(len(u)) % stride == 0
+    return mask

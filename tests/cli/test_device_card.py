@@ -77,7 +77,7 @@ def test_a_gap_and_a_peak_that_are_not_as_wanted_are_problems(trial: Trial) -> N
 
 def test_of_several_ranks_one_is_tried_with_its_share_of_the_conversations() -> None:
     given = planner.point([*SHAPE, "trainer.gpus=2", "trainer.nodes=2", "algorithm.group_size=2"])
-    tried = device_card._of_one_rank(given.config, has_gpu=False)
+    tried = device_card._one_rank_config(given.config, has_gpu=False)
     assert (tried.trainer.world, tried.trainer.gpus, tried.trainer.conversations) == (1, 0, 2)
 
 

@@ -29,7 +29,7 @@ PLAIN = [reply for reply in REPLIES if reply.isascii()]
 
 def later_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_replies, "_CACHED", kept_replies._CachedRows())
-    monkeypatch.setattr(reading, "_remembered", lambda reader: ValueCache[str, ReplyReading]())
+    monkeypatch.setattr(reading, "_cache", lambda reader: ValueCache[str, ReplyReading]())
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_a_row_gives_the_reading_that_it_is_of(text: str) -> None:
     made = read(text)
     told = of_row(row_of(made))
     assert told is not None
-    assert reading._joined(*told) == made
+    assert reading._combine(*told) == made
 
 
 @pytest.mark.parametrize("row", ["", "x\ty", "[]", "[[[1]],[],[],1]", '{"a":1}', "[[],[[1]],[],0]"])

@@ -149,7 +149,7 @@ def test_natural_sentences_are_not_deemed_faulty(monkeypatch: pytest.MonkeyPatch
         for text in [t for by, kind, t in NATURAL if by == writer and kind != "none"][::3]:
             parts = sentences(text)
             faults = [sentence_guard.fault_in.__wrapped__(p) for p in parts] + [
-                language_guard._shape(text)
+                language_guard._surface_fault(text)
             ]
             wrong += any(faults) or any(map(dismisses, parts))
             count += 1

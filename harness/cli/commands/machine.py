@@ -70,8 +70,8 @@ def doctor(
 
         raise typer.Exit(device_card.check_device(overrides or [], out, as_json=as_json))
     if overrides or out is not None:
-        given = (overrides or [f"--out {out}"])[0]
-        raise ConfigError(f"doctor: config overrides and --out need --gpu, got {given}")
+        argument = (overrides or [f"--out {out}"])[0]
+        raise ConfigError(f"doctor: config overrides and --out need --gpu, got {argument}")
     from harness.cli import doctor as command
 
     raise typer.Exit(command.doctor(as_json=as_json))

@@ -97,8 +97,8 @@ def probe(
     from harness.cli import probe as command
 
     words = tuple(picture_format or ())
-    asked = (name, run, step, along, against, users, repeats, items, first)
-    raise typer.Exit(command.probe(command.ProbeOptions(*asked, out, as_json, words)))
+    arguments = (name, run, step, along, against, users, repeats, items, first)
+    raise typer.Exit(command.probe(command.ProbeOptions(*arguments, out, as_json, words)))
 
 
 def export(

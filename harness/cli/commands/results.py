@@ -147,8 +147,8 @@ def fit_entropy_law(
     with process_pool.worker_pool(gpu_lease.cores()) as pool:
         if process_pool.likely_many(paths):  # the others import what this process does, meanwhile
             drawing = "harness.report.figures.matplotlib_loader"
-            needed = () if figures is Figures.NONE else (drawing,)
-            process_pool.prepare(pool, "harness.law.analysis", *needed)
+            figure_modules = () if figures is Figures.NONE else (drawing,)
+            process_pool.prepare(pool, "harness.law.analysis", *figure_modules)
         from harness.cli import fit
 
         opts = fit.FitOptions(

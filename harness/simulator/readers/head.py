@@ -86,34 +86,34 @@ class ClassifierHead:
 
     def polarities(self, features: Floats) -> Floats:
         """Return P(polarity) of each sentence, shape (sentences, POLARITIES)."""
-        chances = _softmax(self._standardised(features) @ self.polarity)
+        chances = _softmax(self._standardise(features) @ self.polarity)
         return np.round(FLOOR + (1 - len(POLARITIES) * FLOOR) * chances, DECIMALS)
 
     def strategies(self, features: Floats) -> Floats:
         """Return P(kind) of each sentence, shape (sentences, KINDS)."""
-        return _softmax(self._standardised(features) @ self.strategy)
+        return _softmax(self._standardise(features) @ self.strategy)
 
-    def _standardised(self, features: Floats) -> Floats:
+    def _standardise(self, features: Floats) -> Floats:
         values = (features - self.centre) / self.scale
         return np.concatenate([values, np.ones((len(values), 1))], axis=1)
 
     def to_bytes(self) -> bytes:
         """Return the content of the file, with weights in half precision."""
-        about = {"model": asdict(self.model), "extraction": asdict(self.extraction)}
+        metadata = {"model": asdict(self.model), "extraction": asdict(self.extraction)}
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         half = {"polarity", "strategy"}
-        kept = {n: a.astype(np.float16 if n in half else np.float32) for n, a in arrays.items()}
+        stored = {n: a.astype(np.float16 if n in half else np.float32) for n, a in arrays.items()}
         content = io.BytesIO()
-        np.savez_compressed(content, about=np.array(json.dumps(about)), **kept)
+        np.savez_compressed(content, about=np.array(json.dumps(metadata)), **stored)
         return content.getvalue()
 
     @property
     def digest(self) -> str:
         """12 hex digits of a hash of the head."""
-        held = hashlib.sha256(json.dumps([asdict(self.model), asdict(self.extraction)]).encode())
+        hasher = hashlib.sha256(json.dumps([asdict(self.model), asdict(self.extraction)]).encode())
         for name in _ARRAYS:
-            held.update(np.ascontiguousarray(getattr(self, name), np.float32).tobytes())
-        return held.hexdigest()[:12]
+            hasher.update(np.ascontiguousarray(getattr(self, name), np.float32).tobytes())
+        return hasher.hexdigest()[:12]
 
 
 _ARRAYS = tuple(
@@ -126,12 +126,12 @@ def read(path: Path) -> ClassifierHead:
     try:
         with (
             open(path, "rb", opener=plain_file.opener) as file,
-            np.load(file, allow_pickle=False) as held,
+            np.load(file, allow_pickle=False) as archive,
         ):
-            about = json.loads(str(held["about"]))
-            arrays = {name: np.asarray(held[name], np.float64) for name in _ARRAYS}
+            metadata = json.loads(str(archive["about"]))
+            arrays = {name: np.asarray(archive[name], np.float64) for name in _ARRAYS}
         head = ClassifierHead(
-            ReaderModelIdentity(**about["model"]), _extraction(about["extraction"]), **arrays
+            ReaderModelIdentity(**metadata["model"]), _extraction(metadata["extraction"]), **arrays
         )
         _check(head)
     except plain_file.ARCHIVE_ERRORS as error:
@@ -148,8 +148,8 @@ def _extraction(values: Mapping[str, Any]) -> Extraction:
 
 def _check(head: ClassifierHead) -> None:
     """Raise ValueError for arrays of a wrong shape or with values that are not finite."""
-    taken = len(head.extraction.mean_layers) + len(head.extraction.last_layers)
-    features = taken * head.model.hidden_size + WORD_FEATURES
+    layer_count = len(head.extraction.mean_layers) + len(head.extraction.last_layers)
+    features = layer_count * head.model.hidden_size + WORD_FEATURES
     shapes = {"centre": (features,), "scale": (features,),
               "polarity": (features + 1, len(POLARITIES)),
               "strategy": (features + 1, len(KINDS))}  # fmt: skip

@@ -36,33 +36,33 @@ def lm_reader(model: str, head: str = "") -> LmReader:
     Raises ConfigError if a package is missing, the model does not load, or the head is invalid or
     was fitted on another model.
     """
-    absent = [name for name in NEEDS if importlib.util.find_spec(name) is None]
-    if absent:
+    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
+    if missing:
         raise ConfigError(
-            f"simulator.reader: lm needs {', '.join(absent)}: "
+            f"simulator.reader: lm needs {', '.join(missing)}: "
             f"{installation.install_command('train')}, or choose simulator.reader=lexical"
         )
     path = Path(head).expanduser() if head else heads.SHIPPED
-    learnt = heads.read(path)
+    fitted_head = heads.read(path)
     from harness.simulator.readers.states import SentenceStates  # imported late: takes seconds
 
     states = SentenceStates(model)
-    heads.refuse_another(learnt, path, states.identity, model)
-    return LmReader(states, learnt, (model, head))
+    heads.refuse_another(fitted_head, path, states.identity, model)
+    return LmReader(states, fitted_head, (model, head))
 
 
 class LmReader:
     """Classifies sentences with a language model. New sentences are read in batches."""
 
     def __init__(
-        self, states: SentenceStates, head: ClassifierHead, made_of: tuple[str, str]
+        self, states: SentenceStates, head: ClassifierHead, arguments: tuple[str, str]
     ) -> None:
-        self._states, self._head, self._made_of = states, head, made_of
+        self._states, self._head, self._arguments = states, head, arguments
         self._remembered = ValueCache[str, SentenceLabel]()
 
     def __reduce__(self) -> tuple[Callable[..., LmReader], tuple[str, str]]:
         """Pickle as a call of `lm_reader`, so that another process loads the model itself."""
-        return lm_reader, self._made_of
+        return lm_reader, self._arguments
 
     @property
     def name(self) -> str:
@@ -89,24 +89,24 @@ class LmReader:
             sentences, polarities, strategies, strict=True
         ):
             heard = Polarity(caring, 1 - caring - hurtful, hurtful)
-            yield SentenceLabel(heard, strategy_of(sentence, _judged(chances)))
+            yield SentenceLabel(heard, strategy_of(sentence, _likeliest_kind(chances)))
 
 
 def word_features(sentences: Sequence[str]) -> Floats:
     """Return the lexical reader's log-probabilities, shape (sentences, WORD_FEATURES)."""
     chances = [
         (
-            *regression(polarity.WEIGHTS, polarity.POLARITIES).probabilities(some),
-            *regression(recognition.WEIGHTS, KINDS).probabilities(some),
+            *regression(polarity.WEIGHTS, polarity.POLARITIES).probabilities(features),
+            *regression(recognition.WEIGHTS, KINDS).probabilities(features),
         )
-        for some in (extract_features(sentence).features for sentence in sentences)
+        for features in (extract_features(sentence).features for sentence in sentences)
     ]
     values = np.array(chances).reshape(len(sentences), heads.WORD_FEATURES)
     logs: Floats = np.log(np.maximum(values, LEAST_CHANCE))
     return logs
 
 
-def _judged(chances: Floats) -> str | None:
+def _likeliest_kind(chances: Floats) -> str | None:
     """Return the most probable kind; None below SURE, so that `strategy_of` decides."""
     best = int(chances.argmax())
     return KINDS[best] if chances[best] >= SURE else None

@@ -41,18 +41,18 @@ class SentenceStates:
         if name in embedded.MODELS:
             path = embedded.ensure(name, "simulator.reader_model")
         folder = path if path.is_dir() else name
-        with _refused_in_one_line(name):
-            loading = {"trust_remote_code": False, "local_files_only": path.is_dir()}
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **loading)
-            with _quietly():
+        with _one_line_errors(name):
+            options = {"trust_remote_code": False, "local_files_only": path.is_dir()}
+            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, **options)
+            with _silence_progress():
                 model, report = AutoModel.from_pretrained(
                     folder,
                     dtype=dtype,
                     use_safetensors=True,
                     output_loading_info=True,
-                    **loading,
+                    **options,
                 )
-            _refuse_made_up(report)
+            _refuse_missing_weights(report)
             self._model: Any = model.eval().requires_grad_(False)
             self._layers = _layers(self._model)
         self.identity = _identity(self._model, self._layers, self._tokens(PROBE))
@@ -65,11 +65,11 @@ class SentenceStates:
         tokens = [self._tokens(f" {sentence}")[: extraction.most_tokens] for sentence in sentences]
         before, after = self._tokens(extraction.before), self._tokens(extraction.after)
         order = sorted(range(len(sentences)), key=lambda n: len(tokens[n]))
-        taken = len(extraction.mean_layers) + len(extraction.last_layers)
-        states = np.zeros((len(sentences), taken * self.identity.hidden_size))
+        layer_count = len(extraction.mean_layers) + len(extraction.last_layers)
+        states = np.zeros((len(sentences), layer_count * self.identity.hidden_size))
         for start in range(0, len(order), BATCH):
-            places = order[start : start + BATCH]
-            states[places] = self._batch([tokens[n] for n in places], before, after, extraction)
+            indices = order[start : start + BATCH]
+            states[indices] = self._batch([tokens[n] for n in indices], before, after, extraction)
         return states
 
     def _batch(
@@ -85,16 +85,16 @@ class SentenceStates:
         width = int(ends.max())
         pad = self._tokenizer.pad_token_id or 0
         ids = torch.tensor([row + [pad] * (width - len(row)) for row in rows])
-        places = torch.arange(width)
-        first, beyond = len(before), ends - len(after)
-        within = (places >= first) & (places < beyond[:, None])
+        positions = torch.arange(width)
+        start, stops = len(before), ends - len(after)
+        mask = (positions >= start) & (positions < stops[:, None])
         with torch.inference_mode():
             self._model(
                 input_ids=ids,
-                attention_mask=(places < ends[:, None]).long(),
+                attention_mask=(positions < ends[:, None]).long(),
                 use_cache=False,
             )
-            weights = (within / within.sum(1, keepdim=True).clamp(min=1))[..., None]
+            weights = (mask / mask.sum(1, keepdim=True).clamp(min=1))[..., None]
             parts = [(self._kept[n] * weights).sum(1) for n in extraction.mean_layers]
             parts += [
                 self._kept[n][torch.arange(len(rows)), ends - 1] for n in extraction.last_layers
@@ -110,10 +110,10 @@ class SentenceStates:
             return
         del self._layers[extraction.last_layer :]
         for number in {*extraction.mean_layers, *extraction.last_layers}:
-            self._layers[number - 1].register_forward_hook(self._keeper(number))
+            self._layers[number - 1].register_forward_hook(self._state_hook(number))
         self._watched = extraction
 
-    def _keeper(self, number: int) -> Any:
+    def _state_hook(self, number: int) -> Any:
         def keep(_module: Any, _inputs: Any, output: Any) -> None:
             states = output if isinstance(output, torch.Tensor) else output[0]
             self._kept[number] = states.float()
@@ -123,8 +123,8 @@ class SentenceStates:
     def _tokens(self, text: str) -> list[int]:
         if not text:
             return []
-        whole = text.encode("utf-8", "replace").decode("utf-8")  # replaces lone surrogates
-        return list(self._tokenizer(whole, add_special_tokens=False)["input_ids"])
+        valid_text = text.encode("utf-8", "replace").decode("utf-8")  # replaces lone surrogates
+        return list(self._tokenizer(valid_text, add_special_tokens=False)["input_ids"])
 
 
 def _layers(model: Any) -> Any:
@@ -136,40 +136,40 @@ def _layers(model: Any) -> Any:
     raise ValueError(f"a model of {count} layers in one list is needed")
 
 
-def _refuse_made_up(report: Any) -> None:
+def _refuse_missing_weights(report: Any) -> None:
     """Raise ValueError if weights are missing, which transformers initialises at random."""
-    lacking = sorted([*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])])
-    if lacking:
-        raise ValueError(f"no weights that fit for {len(lacking)} tensors, {lacking[0]} among them")
+    missing = sorted([*report["missing_keys"], *(key for key, *_ in report["mismatched_keys"])])
+    if missing:
+        raise ValueError(f"no weights that fit for {len(missing)} tensors, {missing[0]} among them")
 
 
 def _identity(model: Any, layers: Any, tokens: Sequence[int]) -> ReaderModelIdentity:
-    held = hashlib.sha256(str(list(tokens)).encode())
+    digest = hashlib.sha256(str(list(tokens)).encode())
     for part in (model.get_input_embeddings(), *layers):
         matrix = next(p for p in part.parameters() if p.dim() == 2)
-        held.update(matrix[:DIGESTED_ROWS].float().contiguous().numpy().tobytes())
+        digest.update(matrix[:DIGESTED_ROWS].float().contiguous().numpy().tobytes())
     config = model.config
     return ReaderModelIdentity(
-        str(config.model_type), config.hidden_size, len(layers), held.hexdigest()[:12]
+        str(config.model_type), config.hidden_size, len(layers), digest.hexdigest()[:12]
     )
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def _silence_progress() -> Iterator[None]:
     """Silence the progress bar of transformers and its list of unused weights."""
-    drawn, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    shows_progress, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()
     try:
         yield
     finally:
         logging.set_verbosity(verbosity)
-        if drawn:
+        if shows_progress:
             logging.enable_progress_bar()
 
 
 @contextmanager
-def _refused_in_one_line(name: str) -> Iterator[None]:
+def _one_line_errors(name: str) -> Iterator[None]:
     """Convert errors of the libraries about a model's files into a one-line ConfigError."""
     try:
         yield

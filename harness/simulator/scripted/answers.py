@@ -65,28 +65,30 @@ def answer(state: State, question: ParsedQuestion, rises: bool, u: Sequence[floa
     """Return the user's answer to `question`; `rises` says whether the reply raised the emotion."""
     speaker = _Speaker(state, u)
     if question.subject == "safe":
-        return speaker.is_safe(question)
+        return speaker.answer_safety(question)
     if question.subject == "safe_there":
         return speaker.line("safe_there" if "safe" in question.plain else "safe_harm")
     if question.subject in OF_THE_TALK:
-        return speaker.of_the_talk(question.subject, rises)
+        return speaker.about_conversation(question.subject, rises)
     if question.kind in ("offer", "proposal") and question.subject != "need":
-        return speaker.offered(question, rises)
+        return speaker.answer_offer(question, rises)
     if question.subject == "need":
-        return speaker.wants()
+        return speaker.tell_need_kind()
     if question.subject == "scale":
         return speaker.line("scale", n=str(max(1, min(10, 10 - state.emotion // 10))))
-    if not rises and u[0] < 2 * _refusal(state):
-        return replace(speaker.line("rather_not", closed=True, x=_named(question)), is_refusal=True)
+    if not rises and u[0] < 2 * _refusal_chance(state):
+        return replace(
+            speaker.line("rather_not", closed=True, x=_topic_name(question)), is_refusal=True
+        )
     if question.feelings and question.kind != "open":
-        return speaker.felt(question)
+        return speaker.answer_feelings(question)
     if question.subject == "motive":
         return speaker.line("unknown", closed=True)
-    told = speaker.sentence(question, rises)
-    if told is not None:
-        return told
-    of_persons = asks_of_persons(state.user.persona_index, question.subject, question.entities)
-    has_none = of_persons and question.subject == "home" and question.kind == "yes_no"
+    sentence_answer = speaker.sentence(question, rises)
+    if sentence_answer is not None:
+        return sentence_answer
+    about_persons = asks_of_persons(state.user.persona_index, question.subject, question.entities)
+    has_none = about_persons and question.subject == "home" and question.kind == "yes_no"
     if question.subject in ABSENT or has_none:
         if question.statements[1]:
             return speaker.yes_or_no(question, yes=False)
@@ -95,7 +97,7 @@ def answer(state: State, question: ParsedQuestion, rises: bool, u: Sequence[floa
         )
     if question.subject == "feeling":
         return UserAnswer(feeling_follows=True)
-    if question.subject is not None and not of_persons:
+    if question.subject is not None and not about_persons:
         return speaker.line("told_already")
     if question.kind == "guess":
         return speaker.line("guess_right" if rises else "guess_wrong")
@@ -104,11 +106,11 @@ def answer(state: State, question: ParsedQuestion, rises: bool, u: Sequence[floa
     return speaker.line("unknown", closed=True)
 
 
-def _refusal(state: State) -> float:
+def _refusal_chance(state: State) -> float:
     return REFUSES[state.trust] * REFUSES_BY_TEMPERAMENT[state.user.temperament]
 
 
-def _named(question: ParsedQuestion) -> str:
+def _topic_name(question: ParsedQuestion) -> str:
     return question.named or ANSWERS["name"].get(question.subject or "fact", ("that",))[0]
 
 
@@ -125,17 +127,20 @@ class _Speaker:
     def line(self, table: str, closed: bool = False, **values: str) -> UserAnswer:
         """Return a single line of `table` as the whole answer."""
         line = pick_unsaid(ANSWERS[table][self.voice], self.disclosed.lines, self.u[2])
-        return UserAnswer((_capital(line.format(**values)),), is_closed=closed, lines=(line,))
+        return UserAnswer((_capitalise(line.format(**values)),), is_closed=closed, lines=(line,))
 
-    def offered(self, question: ParsedQuestion, rises: bool) -> UserAnswer:
+    def answer_offer(self, question: ParsedQuestion, rises: bool) -> UserAnswer:
         """Return the response to an offer or proposal, with a related sentence if there is one."""
-        taken, declined = _TAKEN[question.kind]
-        first = self.line(taken if rises else declined)
+        accept, decline = _TAKEN[question.kind]
+        first = self.line(accept if rises else decline)
         index = self._best(question, question.subject, near=False)
         if index is None or not self.entities[index] & question.entities:
-            no = not rises
+            refuses = not rises
             return replace(
-                first, is_closed=no, is_refusal=no, is_reaction=question.kind == "proposal"
+                first,
+                is_closed=refuses,
+                is_refusal=refuses,
+                is_reaction=question.kind == "proposal",
             )
         text = self.persona.tellable[index].text
         by_reaction = question.kind == "proposal"
@@ -143,24 +148,24 @@ class _Speaker:
             (*first.sentences, text), index, is_reaction=by_reaction, lines=first.lines
         )
 
-    def wants(self) -> UserAnswer:
+    def tell_need_kind(self) -> UserAnswer:
         """Return a line that says the kind of the need; the level decides how much more follows."""
         emotional = self.state.user.intention in EMOTIONAL_INTENTIONS
         pool = ANSWERS["wants_kind"]["emotional" if emotional else "rational"]
         line = pick_unsaid(pool, self.disclosed.lines, self.u[2])
         return UserAnswer((line,), need_follows=True, lines=(line,))
 
-    def is_safe(self, question: ParsedQuestion) -> UserAnswer:
+    def answer_safety(self, question: ParsedQuestion) -> UserAnswer:
         """Return an answer that the user is safe, with an untold sentence of their life if any."""
         index = self._best(question, "safe", near=False)
         if index is None:
             return self.line("safe")
         text = self.persona.tellable[index].text
-        asked_so = "safe" in question.plain and _SAYS_SAFE.search(text) is None
-        first = self.line("safe") if asked_so else UserAnswer()
+        needs_line = "safe" in question.plain and _SAYS_SAFE.search(text) is None
+        first = self.line("safe") if needs_line else UserAnswer()
         return UserAnswer((*first.sentences, text), index, lines=first.lines)
 
-    def of_the_talk(self, subject: str, rises: bool) -> UserAnswer:
+    def about_conversation(self, subject: str, rises: bool) -> UserAnswer:
         """Return the answer to a question about the conversation itself."""
         hurt = self.state.suspicion > 0 or not _HURT.isdisjoint(self.disclosed.lines)
         table = {
@@ -170,17 +175,17 @@ class _Speaker:
         }[subject]
         return replace(self.line(table), is_reaction=subject == "checked")
 
-    def felt(self, question: ParsedQuestion) -> UserAnswer:
+    def answer_feelings(self, question: ParsedQuestion) -> UserAnswer:
         """Return which of the feelings in the question the user has, or that they have another."""
-        own = next((f for f in question.feelings if f in self.persona.feelings), None)
-        if own is None:
+        felt = next((f for f in question.feelings if f in self.persona.feelings), None)
+        if felt is None:
             first = self.line("other_feeling", e=question.feelings[-1])
             return UserAnswer(first.sentences, feeling_follows=True, lines=first.lines)
         first = self.line("yes")
         index = self._best(question, "why", near=True)
-        more = () if index is None else (self.persona.tellable[index].text,)
-        begins = first.sentences if question.kind == "yes_no" else ()
-        return UserAnswer((*begins, f"I feel {own}.", *more), index, lines=first.lines)
+        explanation = () if index is None else (self.persona.tellable[index].text,)
+        beginning = first.sentences if question.kind == "yes_no" else ()
+        return UserAnswer((*beginning, f"I feel {felt}.", *explanation), index, lines=first.lines)
 
     def sentence(self, question: ParsedQuestion, rises: bool) -> UserAnswer | None:
         """Return an answer with an untold sentence, after yes or no if due; None if none fits."""
@@ -189,10 +194,10 @@ class _Speaker:
         if index is None:
             return None
         tellable = self.persona.tellable[index]
-        first = self._first(question, tellable.text, rises)
+        first = self._leading_yes_or_no(question, tellable.text, rises)
         lines = first.lines if first else ()
         beginning = first.sentences if first else ()
-        if question.named and not first and self._unnamed(question, index):
+        if question.named and not first and self._needs_echo(question, index):
             echo = self.line("echo", x=question.named)
             beginning, lines = echo.sentences, echo.lines
         feeling = subject == "feeling"
@@ -202,7 +207,9 @@ class _Speaker:
             return UserAnswer(first.sentences, feeling_follows=True, lines=first.lines)
         return UserAnswer((*beginning, tellable.text), index, feeling_follows=feeling, lines=lines)
 
-    def _first(self, question: ParsedQuestion, text: str, rises: bool) -> UserAnswer | None:
+    def _leading_yes_or_no(
+        self, question: ParsedQuestion, text: str, rises: bool
+    ) -> UserAnswer | None:
         """Return the yes or no that begins an answer; None if there is none to add."""
         if text.startswith(("Yes", "No,", "No ")):
             return None
@@ -212,35 +219,35 @@ class _Speaker:
 
     def yes_or_no(self, question: ParsedQuestion, yes: bool) -> UserAnswer:
         """Return yes or no, mostly as a whole sentence where the question allows it."""
-        whole = question.statements[0 if yes else 1]
-        if whole and self.u[3] < SAID_BACK:
-            return UserAnswer((whole,))
+        statement = question.statements[0 if yes else 1]
+        if statement and self.u[3] < SAID_BACK:
+            return UserAnswer((statement,))
         return self.line("yes" if yes else "no")
 
-    def _unnamed(self, question: ParsedQuestion, index: int) -> bool:
+    def _needs_echo(self, question: ParsedQuestion, index: int) -> bool:
         """Return whether the answer must begin by repeating the thing asked about."""
-        named = questions.entities(question.named)
-        return named.isdisjoint(self.entities[index]) and self.u[3] < ECHOED
+        entities = questions.entities(question.named)
+        return entities.isdisjoint(self.entities[index]) and self.u[3] < ECHOED
 
     def _best(self, question: ParsedQuestion, subject: str | None, near: bool) -> int | None:
         """Return the index of the untold sentence that answers best; None if none is connected."""
-        told = self.disclosed.told
+        told_indices = self.disclosed.told
         best = ranked(self.state.user.persona_index, subject, question.entities, near)
-        return next((index for index in best if index not in told), None)
+        return next((index for index in best if index not in told_indices), None)
 
     def _leaves_open(self, question: ParsedQuestion, text: str) -> bool:
         """Return whether a sentence answers neither yes nor no.
 
         This is so if it mentions none of the persons in the question.
         """
-        named = questions.entities(text)
+        mentioned = questions.entities(text)
         persons = persons_in(self.state.user.persona_index, question.entities)
-        if persons and persons.isdisjoint(named):
+        if persons and persons.isdisjoint(mentioned):
             return True
         if question.subject == "tried":
             return False
         return says_neither(question, text)
 
 
-def _capital(text: str) -> str:
+def _capitalise(text: str) -> str:
     return text[:1].upper() + text[1:]

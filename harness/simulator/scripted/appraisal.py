@@ -44,9 +44,9 @@ COLD, WARM_FROM = -2.5, 0.5
 """Logits for a reply with P(caring) = 0, and the P(caring) from which there is no penalty."""
 PUZZLED = -5.0
 ATYPICAL = LanguageFault("typicality", "unlike anything the start policy says")
-_SHARED_STEMS = tuple(COMMON_STEMS.union(*some) for some in TELLABLE_STEMS)
+_SHARED_STEMS = tuple(COMMON_STEMS.union(*sentence_stems) for sentence_stems in TELLABLE_STEMS)
 """By persona, the stems that do not show that a reply speaks of another persona's fact."""
-_ALL_STEMS = tuple(frozenset().union(*some) for some in TELLABLE_STEMS)
+_ALL_STEMS = tuple(frozenset().union(*sentence_stems) for sentence_stems in TELLABLE_STEMS)
 """By persona, the stems of all that they could tell."""
 _FATIGUE = (dynamics.LAST, dynamics.PREVIOUS, dynamics.EARLIER)
 """Fatigue by recency of a strategy's latest use: the last reply, the reply before it, earlier."""
@@ -110,7 +110,7 @@ def appraise(
 
     `suspicion` is the user's suspicion after the reply.
     """
-    fresh = _fresh(reading, state)
+    fresh = _fresh_sentences(reading, state)
     stale = len(reading.sentences) - len(fresh)
     strategies = reading.strategy_set
     if stale:
@@ -121,7 +121,7 @@ def appraise(
         if puzzled
         else _worth(strategies, stale, user.intention, state.trust, rule, user.path),
         pick_up=_pick_up(reading, state),
-        confusion=CONFUSION * min(2, _foreign(reading, state)),
+        confusion=CONFUSION * min(2, _count_foreign(reading, state)),
         repetition=SAID_BEFORE if stale else 0.0,
         fatigue=_mean_fatigue(reading.strategy_set, state.past_strategies),
         form=_form(reading.word_count, len(reading.strategy_set), cut),
@@ -138,7 +138,7 @@ def is_hurtful(reading: ReplyReading, state: State) -> bool:
     return reading.hurts or evidence > dynamics.HURTFUL_FROM
 
 
-def _fresh(reading: ReplyReading, state: State) -> list[SentenceReading]:
+def _fresh_sentences(reading: ReplyReading, state: State) -> list[SentenceReading]:
     """Return the sentences that were not said before, do not echo the user and do not flatter."""
     fresh, earlier = list[SentenceReading](), state.sentences
     for sentence in reading.sentences:
@@ -182,13 +182,13 @@ def _worth(
 def _pick_up(reading: ReplyReading, state: State) -> float:
     """Return the logits for taking up a told sentence or feeling; the newest counts most."""
     disclosed, value = state.disclosed, 0.0
-    told, persona_index = disclosed.told, state.user.persona_index
-    own = TELLABLE_STEMS[persona_index]
+    told_indices, persona_index = disclosed.told, state.user.persona_index
+    tellable_stems = TELLABLE_STEMS[persona_index]
     if len(reading.stems & _ALL_STEMS[persona_index]) < FEWEST_SHARED:
         pass  # a quick test for the most common case: nothing told is taken up
-    elif disclosed.fresh and _takes_up_one(reading, [own[told[-1]]]):
+    elif disclosed.fresh and _takes_up_one(reading, [tellable_stems[told_indices[-1]]]):
         value = FRESH_FACT
-    elif _takes_up_one(reading, [own[index] for index in told]):
+    elif _takes_up_one(reading, [tellable_stems[index] for index in told_indices]):
         value = OLDER_FACT
     return value if reading.feelings.isdisjoint(disclosed.feelings) else value + FEELING
 
@@ -198,40 +198,48 @@ def find_taken_up(text: str, state: State) -> tuple[str, ...]:
 
     Appraisal.pick_up rewards them.
     """
-    reading, own = read(text), state.user.persona_index
-    stems = TELLABLE_STEMS[own]
-    told = [n for n in state.disclosed.told if _takes_up_one(reading, [stems[n]])]
+    reading, persona_index = read(text), state.user.persona_index
+    stems = TELLABLE_STEMS[persona_index]
+    indices = [n for n in state.disclosed.told if _takes_up_one(reading, [stems[n]])]
     feelings = sorted(reading.feelings & state.disclosed.feelings)
-    return (*(state.user.persona.tellable[n].text for n in told), *feelings)
+    return (*(state.user.persona.tellable[n].text for n in indices), *feelings)
 
 
-def _takes_up_one(reading: ReplyReading, told: Sequence[frozenset[str]]) -> bool:
-    """Return whether a sentence of the reply takes up one of `told`, the stems of sentences."""
+def _takes_up_one(reading: ReplyReading, candidates: Sequence[frozenset[str]]) -> bool:
+    """Return whether a sentence of the reply takes up one of `candidates`, stems of sentences."""
     for sentence in reading.sentences:
         stems = sentence.stems
-        for theirs in told:
-            if takes_up(stems, theirs):
+        for candidate in candidates:
+            if takes_up(stems, candidate):
                 return True
     return False
 
 
-def _foreign(reading: ReplyReading, state: State) -> int:
+def _count_foreign(reading: ReplyReading, state: State) -> int:
     """Return the number of feelings that the user never told, plus 1 for another persona's fact."""
-    own = state.user.persona_index
+    persona_index = state.user.persona_index
     unnamed = reading.feelings - state.disclosed.feelings
-    wrong = len(unnamed - _feelings_told(own, state.disclosed.told)) if unnamed else 0
-    others = [FACT_STEMS[whose][number] for whose, number in reading.facts if whose != own]
-    if not others:
-        return wrong
-    shared = _SHARED_STEMS[own]
-    return wrong + any(len((fact & reading.stems) - shared) > 1 for fact in others)
+    feeling_count = (
+        len(unnamed - _named_feelings(persona_index, state.disclosed.told)) if unnamed else 0
+    )
+    other_facts = [
+        FACT_STEMS[persona][number] for persona, number in reading.facts if persona != persona_index
+    ]
+    if not other_facts:
+        return feeling_count
+    shared_stems = _SHARED_STEMS[persona_index]
+    return feeling_count + any(
+        len((fact & reading.stems) - shared_stems) > 1 for fact in other_facts
+    )
 
 
 @lru_cache(maxsize=16384)
-def _feelings_told(persona_index: int, told: tuple[int, ...]) -> frozenset[str]:
+def _named_feelings(persona_index: int, indices: tuple[int, ...]) -> frozenset[str]:
     """Return the feelings that the told sentences name."""
-    own = TELLABLE_STEMS[persona_index]
-    return frozenset(FEELINGS[stem] for n in told for stem in own[n] if stem in FEELINGS)
+    sentence_stems = TELLABLE_STEMS[persona_index]
+    return frozenset(
+        FEELINGS[stem] for n in indices for stem in sentence_stems[n] if stem in FEELINGS
+    )
 
 
 def _mean_fatigue(strategies: frozenset[str], past: Sequence[frozenset[str]]) -> float:

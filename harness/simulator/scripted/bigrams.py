@@ -57,10 +57,10 @@ class Bigrams:
         frequent = _frequent(uses)
         for word in sorted(uses.keys() - frequent):
             uses[_ending(word)] += uses[word]
-            after = by_first.setdefault(_ending(word), Counter())
+            followers = by_first.setdefault(_ending(word), Counter())
             for second, n in by_first[word].items():
-                after[_class(second, frequent)] += n
-        return cls(uses, {first: _row(after) for first, after in by_first.items()})
+                followers[_class(second, frequent)] += n
+        return cls(uses, {first: _row(followers) for first, followers in by_first.items()})
 
     @classmethod
     def read(cls, lines: Iterable[str]) -> Bigrams:
@@ -72,8 +72,8 @@ class Bigrams:
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each word or class, with its uses and its followers."""
-        for first, after in self.followers.items():
-            yield f"{first}\t{self.uses[first]}\t{after}"
+        for first, row in self.followers.items():
+            yield f"{first}\t{self.uses[first]}\t{row}"
 
     def knows(self, word: str) -> bool:
         """Return whether `word` occurs in the corpus."""
@@ -107,10 +107,10 @@ class Bigrams:
 @lru_cache(maxsize=16384)
 def _information(bigrams: Bigrams, first: str, second: str) -> float:
     """Return the pointwise mutual information of two neighbouring words or classes, in nats."""
-    ends = bigrams.uses[BEGIN] if second == END else bigrams.uses.get(second, 0)
-    chance = bigrams.uses.get(first, 0) * ends / bigrams.total
-    after = _counts_by_class(bigrams.followers.get(first, ""), bigrams.frequent)
-    return math.log((after.get(second, 0) + ADDED) / (chance + ADDED))
+    second_uses = bigrams.uses[BEGIN] if second == END else bigrams.uses.get(second, 0)
+    chance = bigrams.uses.get(first, 0) * second_uses / bigrams.total
+    counts = _counts_by_class(bigrams.followers.get(first, ""), bigrams.frequent)
+    return math.log((counts.get(second, 0) + ADDED) / (chance + ADDED))
 
 
 def count_pairs(texts: Iterable[str]) -> Counter[tuple[str, str]]:
@@ -138,8 +138,8 @@ def _ending(word: str) -> str:
     return next(("-" + e for e in _ENDINGS if word.endswith(e)), "-")
 
 
-def _row(after: Mapping[str, int]) -> str:
-    return " ".join([word if n == 1 else f"{word}:{n}" for word, n in after.items()])
+def _row(followers: Mapping[str, int]) -> str:
+    return " ".join([word if n == 1 else f"{word}:{n}" for word, n in followers.items()])
 
 
 @lru_cache(maxsize=16384)

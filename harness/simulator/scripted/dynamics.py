@@ -100,8 +100,8 @@ def large_probability(rises: bool, value: float, emotion: int) -> float:
     """Return the chance that a change has the larger of the two sizes."""
     if rises and emotion >= HIGH_EMOTION:
         return LARGE_CHANCE_AT_HIGH
-    toward = max(value if rises else -value, 0.0)
-    return min(1.0, LARGE_CHANCE + LARGE_CHANCE_PER_WORTH * toward)
+    strength = max(value if rises else -value, 0.0)
+    return min(1.0, LARGE_CHANCE + LARGE_CHANCE_PER_WORTH * strength)
 
 
 def change_size(large: bool, difficulty: DifficultyConfig) -> int:
@@ -213,7 +213,7 @@ def next_suspicion(suspicion: float, evidence: float, apologises: bool) -> float
     Suspicion is a decaying cumulative sum (CUSUM; Page, Biometrika 41, 1954) of the evidence that
     the supporter means ill. `evidence` is the log-odds that the reply is hurtful.
     """
-    before = FADING * suspicion
-    if apologises and before > 0:
-        before *= 1 - FORGIVEN
-    return min(MOST_SUSPICION, max(-MOST_GOODWILL, before + evidence - DOUBTED_FROM))
+    faded = FADING * suspicion
+    if apologises and faded > 0:
+        faded *= 1 - FORGIVEN
+    return min(MOST_SUSPICION, max(-MOST_GOODWILL, faded + evidence - DOUBTED_FROM))

@@ -29,17 +29,17 @@ def feelings_of(state: State) -> tuple[str, ...]:
     return tuple([f for f in feelings if f in state.disclosed.feelings])
 
 
-def feeling_line(was_told: bool, emotion: int, said: frozenset[str], u: float) -> str:
+def feeling_line(was_told: bool, emotion: int, said_lines: frozenset[str], u: float) -> str:
     """Return a line about a feeling, with the placeholder {e}.
 
     `was_told` says whether the user spoke of the feeling before.
     """
     band = BANDS[0 if emotion < LOW else 1 if emotion < LIGHTER or not was_told else 2]
-    return pick_unsaid(LINES["told_feeling" if was_told else "new_feeling"][band], said, u)
+    return pick_unsaid(LINES["told_feeling" if was_told else "new_feeling"][band], said_lines, u)
 
 
 def need_line(
-    shown: str,
+    style: str,
     intention: str,
     emotion: int,
     rises: bool,
@@ -48,17 +48,17 @@ def need_line(
 ) -> str:
     """Return a line about the user's intention, not one of `earlier` if others are left.
 
-    `shown` is DisclosureRule.lines, or `tell` before a disclosure. If the reply helped (`rises`),
+    `style` is DisclosureRule.lines, or `tell` before a disclosure. If the reply helped (`rises`),
     the line does not sound as if the need had not been heard.
     """
-    met = emotion >= MET
-    if shown == "oblique":
+    is_met = emotion >= MET
+    if style == "oblique":
         kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
-        pool = NEEDS["oblique.met" if met else "oblique.heavy"][kind]
-    elif met:
+        pool = NEEDS["oblique.met" if is_met else "oblique.heavy"][kind]
+    elif is_met:
         pool = NEEDS["need.met"][intention]
     else:
-        pool = NEEDS[f"need.{'more' if shown == 'free' and rises else shown}"][intention]
-    said = frozenset(earlier)
-    all_said = said.issuperset(pool)
-    return pick_unsaid(pool, frozenset(earlier[-(len(pool) - 1) :]) if all_said else said, u)
+        pool = NEEDS[f"need.{'more' if style == 'free' and rises else style}"][intention]
+    said_lines = frozenset(earlier)
+    all_said = said_lines.issuperset(pool)
+    return pick_unsaid(pool, frozenset(earlier[-(len(pool) - 1) :]) if all_said else said_lines, u)

@@ -39,19 +39,19 @@ class HeldOutCache:
 
     def answer(self, state: State, reply: SupporterReply) -> UserTurn | None:
         """Return the cached answer of the user of `state` to `reply`, or None."""
-        met = _met(state, reply)
-        known = self._answers.get(met)
-        if known is None:
+        key = _answer_key(state, reply)
+        entry = self._answers.get(key)
+        if entry is None:
             return None
-        self._answers.move_to_end(met)
-        return known[1]
+        self._answers.move_to_end(key)
+        return entry[1]
 
     def keep_answer(self, state: State, reply: SupporterReply, turn: UserTurn) -> None:
         """Cache an answer. The state is kept with it so that its `id` cannot be reused."""
-        self._answers[_met(state, reply)] = state, turn
+        self._answers[_answer_key(state, reply)] = state, turn
         if len(self._answers) > self._most:
             self._answers.popitem(last=False)
 
 
-def _met(state: State, reply: SupporterReply) -> _AnswerKey:
+def _answer_key(state: State, reply: SupporterReply) -> _AnswerKey:
     return id(state), reply.text, reply.cut, reply.start_z

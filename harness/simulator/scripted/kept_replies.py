@@ -102,7 +102,7 @@ def _entry() -> Path:
 def _key() -> str:
     """Return 16 hex digits of a hash of the code and tables that a reading depends on."""
     digest = hashlib.sha256(repr((sys.version, STRATEGIES)).encode())
-    here = Path(__file__).parent
-    for path in sorted([*here.parent.glob("*.py"), *here.glob("*.py"), *here.glob("*.tsv")]):
+    folder = Path(__file__).parent
+    for path in sorted([*folder.parent.glob("*.py"), *folder.glob("*.py"), *folder.glob("*.tsv")]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()[:16]

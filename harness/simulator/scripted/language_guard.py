@@ -22,7 +22,7 @@ SHORT = 5
 """Most words of a sentence that consists mostly of its beginning."""
 SYMBOLS = 4
 _PLAIN = re.compile(r"[A-Za-z ,.;?!'-]+")
-"""Characters of most replies; only others need the checks of `_signs`."""
+"""Characters of most replies; only others need the checks of `_sign_fault`."""
 _NAME = r"(?<![\w-])[\w-]{2,}\.(?:com|org|net|edu|gov|uk|co|info|io)\b"
 _SITE = re.compile(_NAME, re.IGNORECASE)
 _JOINED = re.compile(r"[.?!](?<=[a-z]{3}[.?!])[a-zA-Z]{3}")
@@ -61,14 +61,16 @@ def fault(text: str) -> LanguageFault | None:
     text_words = [word for part in parts for word in words(part)]
     if not text_words:
         return LanguageFault("empty", "empty")
-    checks = itertools.chain([_shape(text), _repetition(parts, text_words)], map(fault_in, parts))
+    checks = itertools.chain(
+        [_surface_fault(text), _repetition_fault(parts, text_words)], map(fault_in, parts)
+    )
     return next((wrong for wrong in checks if wrong), None)
 
 
-def _shape(text: str) -> LanguageFault | None:
+def _surface_fault(text: str) -> LanguageFault | None:
     """Return a fault in the characters, speaker labels, ending or spacing of a text."""
     text = text.strip()
-    if not _PLAIN.fullmatch(text) and (wrong := _signs(text)):
+    if not _PLAIN.fullmatch(text) and (wrong := _sign_fault(text)):
         return wrong
     if len(_CASES.findall(text)) > SYMBOLS:
         return LanguageFault("signs", "signs that nobody says")
@@ -92,12 +94,12 @@ def _speaks_for_another(text: str) -> bool:
     return not all(map(english_bigrams().knows, names)) or not names.isdisjoint(_ROLES)
 
 
-def _signs(text: str) -> LanguageFault | None:
+def _sign_fault(text: str) -> LanguageFault | None:
     """Return a fault that needs characters beyond letters, blanks and common punctuation."""
     if _is_foreign(text) or _MIXED.search(text):
         return LanguageFault("script", "another script")
-    many = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
-    markup = many or _HEADING.search(text)
+    has_symbols = len(_MARKUP.findall(text)) > 1 or len(_SYMBOL.findall(text)) > SYMBOLS
+    markup = has_symbols or _HEADING.search(text)
     return (
         LanguageFault("signs", "signs that nobody says")
         if markup or _CONTROL.search(text) or _UNDECODED.search(text)
@@ -110,7 +112,7 @@ def _is_foreign(text: str) -> bool:
     return sum(c.isascii() for c in letters) < LATIN_SHARE * len(letters)
 
 
-def _repetition(parts: list[str], all_words: list[str]) -> LanguageFault | None:
+def _repetition_fault(parts: list[str], all_words: list[str]) -> LanguageFault | None:
     if _begin_alike(parts):
         return LanguageFault("repetition", "sentences that begin alike")
     if len(all_words) - len(set(all_words)) < MOST_USES:  # so no word has more uses
@@ -128,7 +130,10 @@ def _begin_alike(parts: list[str]) -> bool:
     """
     openings: dict[tuple[str, ...], list[int]] = {}
     for part in parts if len(parts) > 1 else ():
-        own = words(part)
-        if len(own) > 2 and not FUNCTION_WORDS.issuperset(own[:3]):
-            openings.setdefault(tuple(own[:3]), []).append(len(own))
-    return any(len(n) > 2 or (len(n) == 2 and min(n) <= SHORT) for n in openings.values())
+        part_words = words(part)
+        if len(part_words) > 2 and not FUNCTION_WORDS.issuperset(part_words[:3]):
+            openings.setdefault(tuple(part_words[:3]), []).append(len(part_words))
+    return any(
+        len(lengths) > 2 or (len(lengths) == 2 and min(lengths) <= SHORT)
+        for lengths in openings.values()
+    )

@@ -53,7 +53,7 @@ LINES = tables(
         "opener_without_topic": TableRules(VOICES),
         **{f"rise.{reason}": _MANNERS for reason in RISES},
         **{f"fall.{reason}": _MANNERS for reason in FALLS},
-        **{name: TableRules(TEMPERAMENTS) for some in TEMPERED.values() for name, _ in some},
+        **{name: TableRules(TEMPERAMENTS) for pairs in TEMPERED.values() for name, _ in pairs},
         "more_of": TableRules(STRATEGIES),
         "flat": TableRules((ANYBODY, "claim", "question", "closed")),
         "leaves_question": TableRules(),
@@ -87,7 +87,7 @@ ANSWERS = tables(
     },
 )  # fmt: skip
 """Lines that begin or refuse an answer, by table and voice; and the names of topics."""
-NEED_LINES = tuple(line for table in NEEDS.values() for some in table.values() for line in some)
+NEED_LINES = tuple(line for table in NEEDS.values() for texts in table.values() for line in texts)
 _CONTRACTIONS = (
     ("I am", "I'm"), ("It is", "It's"), ("it is", "it's"), ("That is", "That's"),
     ("that is", "that's"), ("There is", "There's"), ("there is", "there's"), ("do not", "don't"),
@@ -113,7 +113,7 @@ def expand_contractions(text: str) -> str:
 
 def all_lines(names: Iterable[str]) -> frozenset[str]:
     """Return the lines of some tables of LINES, whatever their key."""
-    return frozenset(line for name in names for some in LINES[name].values() for line in some)
+    return frozenset(line for name in names for lines in LINES[name].values() for line in lines)
 
 
 @cache
@@ -122,19 +122,19 @@ def of_user(table: str, voice: str, temperament: str | None = None) -> tuple[str
 
     A `temperament` adds its lines that fit the table's reason.
     """
-    some, (way, _, reason) = LINES[table], table.partition(".")
-    pool = (*some[ANYBODY], *some[voice])
+    by_voice, (direction, _, reason) = LINES[table], table.partition(".")
+    pool = (*by_voice[ANYBODY], *by_voice[voice])
     if temperament is None:
         return pool
-    fitting = (name for name, reasons in TEMPERED[way] if reason in reasons)
+    fitting = (name for name, reasons in TEMPERED[direction] if reason in reasons)
     return (*pool, *(line for name in fitting for line in LINES[name][temperament]))
 
 
-def pick_unsaid(pool: tuple[str, ...], said: frozenset[str], u: float) -> str:
-    """Return a line of `pool` by the draw `u`, not one of `said` unless all have been said."""
-    if said.isdisjoint(pool):
+def pick_unsaid(pool: tuple[str, ...], said_lines: frozenset[str], u: float) -> str:
+    """Return a line of `pool` by the draw `u`, one of `said_lines` only if all have been said."""
+    if said_lines.isdisjoint(pool):
         return pick(pool, u)
-    fresh = tuple([line for line in pool if line not in said])
+    fresh = tuple([line for line in pool if line not in said_lines])
     return pick(fresh or pool, u)
 
 
@@ -146,21 +146,21 @@ def is_phrase(sentence: str) -> bool:
 @cache
 def _phrases() -> tuple[frozenset[str], tuple[re.Pattern[str], ...]]:
     """Return the lines that any user may say: fixed ones, and patterns for those with blanks."""
-    chosen = [some for name, some in (*LINES.items(), *ANSWERS.items())
+    chosen = [texts for name, texts in (*LINES.items(), *ANSWERS.items())
               if name not in ("new_feeling", "told_feeling", "name")]  # fmt: skip
-    every = {line for some in chosen for line in rows_of(some)}
-    fixed = frozenset(expand_contractions(line) for line in every if "{" not in line)
+    lines = {line for texts in chosen for line in rows_of(texts)}
+    fixed = frozenset(expand_contractions(line) for line in lines if "{" not in line)
     open_lines = [
         re.escape(line).replace(r"\{n\}", r"\d+").replace(r"\{x\}", r"[\w' ]+")
         .replace(r"\{e\}", r"\w+").replace(r"\{t\}", ".+")
-        for line in every if "{" in line
+        for line in lines if "{" in line
     ]  # fmt: skip
     return fixed, tuple(re.compile(line, re.IGNORECASE) for line in sorted(open_lines))
 
 
-def rows_of(some: Texts) -> tuple[str, ...]:
+def rows_of(texts: Texts) -> tuple[str, ...]:
     """Return all texts of one table."""
-    return tuple(line for lines in some.values() for line in lines)
+    return tuple(line for lines in texts.values() for line in lines)
 
 
 def shows_attitude(text: str) -> bool:

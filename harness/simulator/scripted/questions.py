@@ -152,16 +152,16 @@ class ParsedQuestion:
 
 def entities(text: str) -> frozenset[str]:
     """Return the stems of the persons and things in a text; synonyms of a person become one."""
-    return frozenset(_kin(stem(w)) for w in words(text) if w not in FUNCTION_WORDS) - _GENERAL
+    return frozenset(_canonical(stem(w)) for w in words(text) if w not in FUNCTION_WORDS) - _GENERAL
 
 
 @lru_cache(maxsize=16384)
 def entities_of(stems: frozenset[str]) -> frozenset[str]:
     """Return the entities among `stems`, as `entities` does for a text."""
-    return frozenset([_kin(word) for word in stems - _FUNCTION_STEMS]) - _GENERAL
+    return frozenset([_canonical(word) for word in stems - _FUNCTION_STEMS]) - _GENERAL
 
 
-def _kin(word: str) -> str:
+def _canonical(word: str) -> str:
     return _KIN.get(word, word)
 
 
@@ -197,15 +197,15 @@ def asking(text: str) -> str:
 @lru_cache(maxsize=4096)
 def asked_and_asking(text: str) -> tuple[ParsedQuestion | None, str]:
     """Return (`question_in`, `asking`) of a text."""
-    spoken = sentences(_spelled_out(text))
-    found = [q for q in map(_understood, spoken) if q is not None]
-    grave = [q for q in found if q.subject == "safe"]
-    questions = sum(map(_is_asked, spoken))
-    far = "never" if not questions else "only" if questions == len(spoken) else "also"
-    return (grave or found)[-1] if found else None, far
+    parts = sentences(_expand_shorthand(text))
+    parsed = [q for q in map(_parse, parts) if q is not None]
+    about_safety = [q for q in parsed if q.subject == "safe"]
+    question_count = sum(map(_is_asked, parts))
+    extent = "never" if not question_count else "only" if question_count == len(parts) else "also"
+    return (about_safety or parsed)[-1] if parsed else None, extent
 
 
-def _spelled_out(text: str) -> str:
+def _expand_shorthand(text: str) -> str:
     return _SHORT_WORD.sub(lambda m: _SHORTHAND[m.group().lower()], text)
 
 
@@ -213,12 +213,16 @@ def _spelled_out(text: str) -> str:
 def _is_asked(sentence: str) -> bool:
     """Return whether a sentence is a question, with or without a question mark."""
     plain = " ".join(words(sentence))
-    spoken = _BEFORE_ASKING.sub("", plain).split()
-    if asks(sentence) or begins_as_question(spoken) or (len(spoken) > 3 and _TAG.search(plain)):
+    spoken_words = _BEFORE_ASKING.sub("", plain).split()
+    if (
+        asks(sentence)
+        or begins_as_question(spoken_words)
+        or (len(spoken_words) > 3 and _TAG.search(plain))
+    ):
         return True
     open_ended = sentence.rstrip()[-1:].isalnum()
-    first, second = (*spoken, "", "")[:2]
-    return open_ended and first in _WH and (second in _AUXILIARY or len(spoken) < 3)
+    first, second = (*spoken_words, "", "")[:2]
+    return open_ended and first in _WH and (second in _AUXILIARY or len(spoken_words) < 3)
 
 
 def asks_with_care(question: ParsedQuestion | None) -> bool:
@@ -236,12 +240,14 @@ def speaks_of_dying(text: str) -> bool:
 
 
 @lru_cache(maxsize=16384)
-def _understood(sentence: str) -> ParsedQuestion | None:
+def _parse(sentence: str) -> ParsedQuestion | None:
     """Return the question in one sentence, or None."""
     plain = " ".join(words(sentence))
     if not _is_asked(sentence) and not _REQUEST.search(plain):
-        grave = _SAFE.search(plain)
-        return ParsedQuestion("safe", "open", "", frozenset(), (), plain) if grave else None
+        speaks_of_safety = _SAFE.search(plain)
+        return (
+            ParsedQuestion("safe", "open", "", frozenset(), (), plain) if speaks_of_safety else None
+        )
     if plain in _SMALL:
         return None
     direct = _INDIRECT.sub("", plain)
@@ -252,9 +258,11 @@ def _understood(sentence: str) -> ParsedQuestion | None:
         kind, subject = "guess", None
     feelings: tuple[str, ...] = ()
     if kind in ("yes_no", "either", "guess"):
-        of_others = _OF_OTHERS.search(direct) is not None
-        felt = () if of_others else (_FELT_AS.get(word, word) for word in direct.split())
-        feelings = tuple([word for word in felt if word in _FEELINGS])
+        about_others = _OF_OTHERS.search(direct) is not None
+        feeling_words = (
+            () if about_others else (_FELT_AS.get(word, word) for word in direct.split())
+        )
+        feelings = tuple([word for word in feeling_words if word in _FEELINGS])
     yes_no = statements(sentence) if kind == "yes_no" else ("", "")
     return ParsedQuestion(subject, kind, named, entities(direct), feelings, direct, yes_no)
 
@@ -277,15 +285,15 @@ def _kind(plain: str, indirect: bool) -> str:
 def _subject(plain: str) -> tuple[str | None, str]:
     """Return the subject, and the thing asked about as the user names it."""
     for subject, noun, pattern in _RULES:
-        found = pattern.search(plain)
-        if found:
-            return subject, _said_back(found.group()) if noun else ""
+        match = pattern.search(plain)
+        if match:
+            return subject, _in_user_words(match.group()) if noun else ""
     return None, ""
 
 
-def _said_back(phrase: str) -> str:
+def _in_user_words(phrase: str) -> str:
     """Return `your heart` as `my heart`; empty for a word that names no thing, such as `eat`."""
     if phrase in _NO_THING:
         return ""
-    mine = {"your": "my", "you": "me", "yourself": "myself"}
-    return " ".join(mine.get(word, word) for word in phrase.split())
+    swapped = {"your": "my", "you": "me", "yourself": "myself"}
+    return " ".join(swapped.get(word, word) for word in phrase.split())

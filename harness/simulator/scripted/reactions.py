@@ -46,37 +46,37 @@ def reaction(
     heard: ReplyEffect,
     shows: bool,
     u: float,
-    told: UserAnswer | None = None,
+    answer: UserAnswer | None = None,
     ended: bool = False,
 ) -> str:
     """Return the user's first sentence after a reply; neutral if the change does not show.
 
-    `told` follows the sentence, which must not contradict it.
+    `answer` follows the sentence, which must not contradict it.
     """
-    said, user = state.disclosed.lines, state.user
+    said_lines, user = state.disclosed.lines, state.user
     if heard.reason == "puzzled":
-        return pick_unsaid(LINES["puzzled"]["any"], said, u)
+        return pick_unsaid(LINES["puzzled"]["any"], said_lines, u)
     hides = not shows or heard.change == 0 or heard.reason == "unmoved"
     if hides or (heard.rises and heard.closes):
-        return pick_unsaid(_flat(heard, told), said, u)
-    unanswered = heard.question is not None and not heard.closes and told is None
+        return pick_unsaid(_neutral_lines(heard, answer), said_lines, u)
+    unanswered = heard.question is not None and not heard.closes and answer is None
     if ended and unanswered and not heard.rises:
-        return pick_unsaid(LINES["leaves_question"]["any"], said, u)
+        return pick_unsaid(LINES["leaves_question"]["any"], said_lines, u)
     if heard.reason.startswith(MORE):
-        return pick_unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said, u)
-    way = "rise" if heard.rises else "fall"
+        return pick_unsaid(LINES["more_of"][heard.reason.removeprefix(MORE)], said_lines, u)
+    direction = "rise" if heard.rises else "fall"
     checks = heard.question is not None and heard.question.subject == "checked"
     temperament = None if checks else user.temperament
-    pool = of_user(f"{way}.{heard.reason}", user.persona.voice, temperament)
+    pool = of_user(f"{direction}.{heard.reason}", user.persona.voice, temperament)
     if heard.denied:  # the denial already begins with `No`
         pool = tuple([line for line in pool if not line.startswith("No")])
-    return pick_unsaid(pool, said, u)
+    return pick_unsaid(pool, said_lines, u)
 
 
-def _flat(heard: ReplyEffect, told: UserAnswer | None) -> tuple[str, ...]:
+def _neutral_lines(heard: ReplyEffect, answer: UserAnswer | None) -> tuple[str, ...]:
     """Return the neutral lines that fit the reply and what follows."""
     flat = LINES["flat"]
-    if heard.closes or (heard.question is not None and (told is None or told.is_closed)):
+    if heard.closes or (heard.question is not None and (answer is None or answer.is_closed)):
         return flat["closed"]
     if heard.question is not None:
         return flat["question"]

@@ -83,16 +83,16 @@ def echoes(plain: str) -> bool:
         return True
     if plain in _TOPICS or plain in _TOLD:
         return True
-    return _is_in_first_person(plain) and _holds_own(plain)
+    return _is_in_first_person(plain) and _contains_own_line(plain)
 
 
-def _holds_own(plain: str) -> bool:
+def _contains_own_line(plain: str) -> bool:
     """Return whether a sentence contains a first-person sentence of a user."""
     plain_words = plain.split()
-    places = range(len(plain_words) - BEGINNING + 1)
-    beginnings = [" ".join(plain_words[n : n + BEGINNING]) for n in places]
-    whole = f" {plain} "
-    return any(f" {own} " in whole for b in beginnings for own in _OWN_BY_BEGINNING.get(b, ()))
+    starts = range(len(plain_words) - BEGINNING + 1)
+    beginnings = [" ".join(plain_words[n : n + BEGINNING]) for n in starts]
+    padded = f" {plain} "
+    return any(f" {line} " in padded for b in beginnings for line in _OWN_BY_BEGINNING.get(b, ()))
 
 
 def _is_in_first_person(plain: str) -> bool:
@@ -105,8 +105,8 @@ BEGINNING = 3
 
 def _own_by_beginning() -> dict[str, list[str]]:
     by_beginning: dict[str, list[str]] = {}
-    for own in filter(_is_in_first_person, _TOLD | _TOPICS):
-        by_beginning.setdefault(" ".join(own.split()[:BEGINNING]), []).append(own)
+    for line in filter(_is_in_first_person, _TOLD | _TOPICS):
+        by_beginning.setdefault(" ".join(line.split()[:BEGINNING]), []).append(line)
     return by_beginning
 
 
@@ -158,41 +158,41 @@ def read(text: str, reader: SentenceReader = LEXICAL) -> ReplyReading:
 
 def read_all(texts: Sequence[str], reader: SentenceReader = LEXICAL) -> list[ReplyReading]:
     """Return the reading of each text. The reader hears the sentences of all new texts at once."""
-    return _remembered(reader).of(texts, lambda new: _made(new, reader))
+    return _cache(reader).of(texts, lambda new: _load_or_read(new, reader))
 
 
 @cache
-def _remembered(reader: SentenceReader) -> ValueCache[str, ReplyReading]:
+def _cache(reader: SentenceReader) -> ValueCache[str, ReplyReading]:
     return ValueCache(READINGS)
 
 
-def _made(texts: Sequence[str], reader: SentenceReader) -> list[ReplyReading]:
+def _load_or_read(texts: Sequence[str], reader: SentenceReader) -> list[ReplyReading]:
     """Return the reading of each text, from the cache on disk where it has one."""
-    kept = [_of_row(text) if reader is LEXICAL else None for text in texts]
-    new = [text for text, reading in zip(texts, kept, strict=True) if reading is None]
-    made = dict(zip(new, _read(new, reader), strict=True))
+    cached = [_load_reading(text) if reader is LEXICAL else None for text in texts]
+    new = [text for text, reading in zip(texts, cached, strict=True) if reading is None]
+    new_readings = dict(zip(new, _read(new, reader), strict=True))
     if reader is LEXICAL:
-        kept_replies.add((text, row_of(reading)) for text, reading in made.items())
-    return [reading or made[text] for text, reading in zip(texts, kept, strict=True)]
+        kept_replies.add((text, row_of(reading)) for text, reading in new_readings.items())
+    return [reading or new_readings[text] for text, reading in zip(texts, cached, strict=True)]
 
 
-def _of_row(text: str) -> ReplyReading | None:
+def _load_reading(text: str) -> ReplyReading | None:
     row = kept_replies.row(text)
-    told = None if row is None else of_row(row)
-    return None if told is None else _joined(*told)
+    values = None if row is None else of_row(row)
+    return None if values is None else _combine(*values)
 
 
 def _read(texts: Sequence[str], reader: SentenceReader) -> Iterator[ReplyReading]:
     """Yield the reading of each text."""
-    whole = [text[: language_guard.MAX_CHARACTERS + 1] for text in texts]
-    parts = [sentences(strip_labels(text)) for text in whole]
-    heard = iter(reader.hear([sentence for some in parts for sentence in some]))
-    for text, begins, some in zip(texts, whole, parts, strict=True):
-        read = [_read_sentence(sentence, next(heard)) for sentence in some]
-        yield _joined(read, language_guard.fault(begins), *asked_and_asking(text))
+    shortened = [text[: language_guard.MAX_CHARACTERS + 1] for text in texts]
+    parts = [sentences(strip_labels(text)) for text in shortened]
+    labels = iter(reader.hear([sentence for part in parts for sentence in part]))
+    for text, beginning, part in zip(texts, shortened, parts, strict=True):
+        sentence_readings = [_read_sentence(sentence, next(labels)) for sentence in part]
+        yield _combine(sentence_readings, language_guard.fault(beginning), *asked_and_asking(text))
 
 
-def _joined(
+def _combine(
     parts: Sequence[SentenceReading],
     fault: LanguageFault | None,
     question: ParsedQuestion | None,
@@ -200,15 +200,15 @@ def _joined(
 ) -> ReplyReading:
     """Return the reading of a text, from its sentences and from what the whole text gives."""
     strategies = tuple([part.strategy for part in parts if part.strategy])
-    whole = parts[0] if len(parts) == 1 else None  # the sets of a single sentence need no copy
+    single = parts[0] if len(parts) == 1 else None  # the sets of a single sentence need no copy
     return ReplyReading(
         sentences=tuple(parts),
         plain_sentences=tuple([part.plain for part in parts]),
         strategies=strategies,
         strategy_set=frozenset(strategies),
-        stems=whole.stems if whole else frozenset().union(*[part.stems for part in parts]),
-        feelings=whole.feelings if whole else frozenset().union(*[p.feelings for p in parts]),
-        facts=whole.facts if whole else frozenset().union(*[part.facts for part in parts]),
+        stems=single.stems if single else frozenset().union(*[part.stems for part in parts]),
+        feelings=single.feelings if single else frozenset().union(*[p.feelings for p in parts]),
+        facts=single.facts if single else frozenset().union(*[part.facts for part in parts]),
         word_count=sum([part.word_count for part in parts]),
         caring=max([part.caring for part in parts], default=0.0),
         hurt_evidence=_hurt_evidence([part.hurt_log_odds for part in parts]),
@@ -229,19 +229,19 @@ def _hurt_evidence(log_odds: Sequence[float]) -> float:
 
 
 @lru_cache(maxsize=16384)
-def _read_sentence(sentence: str, heard: SentenceLabel) -> SentenceReading:
+def _read_sentence(sentence: str, label: SentenceLabel) -> SentenceReading:
     sentence_words = words(sentence)
     plain = " ".join(sentence_words)
     stems, frame = stems_and_frame(plain)
     facts = frozenset(_facts(stems))
     hollow = echoes(plain) or flatters(plain)
-    polarity, judgement = heard.polarity, judge(sentence)
+    polarity, judgement = label.polarity, judge(sentence)
     hurts = judgement.dismisses and polarity.caring < KIND_FROM
     return SentenceReading(
         plain,
         stems,
         frame,
-        strategy=None if hollow or hurts else heard.strategy,
+        strategy=None if hollow or hurts else label.strategy,
         feelings=frozenset([FEELINGS[s] for s in stems if s in FEELINGS]),
         facts=facts,
         word_count=len(sentence_words),
@@ -254,14 +254,14 @@ def _read_sentence(sentence: str, heard: SentenceLabel) -> SentenceReading:
     )
 
 
-def takes_up(stems: frozenset[str], told: frozenset[str]) -> bool:
-    """Return whether a sentence with `stems` takes up a told sentence with the stems `told`."""
-    shared = len(stems & told)
-    return shared >= FEWEST_SHARED and shared >= PICK_UP_SHARE * len(told)
+def takes_up(stems: frozenset[str], told_stems: frozenset[str]) -> bool:
+    """Return whether a sentence with `stems` takes up a told one with the stems `told_stems`."""
+    shared = len(stems & told_stems)
+    return shared >= FEWEST_SHARED and shared >= PICK_UP_SHARE * len(told_stems)
 
 
 def _facts(stems: frozenset[str]) -> list[tuple[int, int]]:
     """Return the facts that a sentence with `stems` takes up, as (persona index, number)."""
     shared = Counter(chain.from_iterable([_FACTS_BY_STEM.get(stem, ()) for stem in stems]))
-    several = [fact for fact, count in shared.items() if count >= FEWEST_SHARED]
-    return [(whose, n) for whose, n in several if takes_up(stems, FACT_STEMS[whose][n])]
+    shared_facts = [fact for fact, count in shared.items() if count >= FEWEST_SHARED]
+    return [(persona, n) for persona, n in shared_facts if takes_up(stems, FACT_STEMS[persona][n])]

@@ -109,14 +109,14 @@ def is_harsh(reading: ReplyReading) -> bool:
     """Return whether a reply that the user hears as hurtful is harsh beyond doubt."""
     evidence = reading.hurt_evidence
     gently = reading.strategies[-1:] in (("suggest",), ("inform",), ("question",))
-    beyond = _CRUEL if gently else HARSH
-    return reading.severe or evidence > beyond or (reading.hurts and evidence > 0)
+    threshold = _CRUEL if gently else HARSH
+    return reading.severe or evidence > threshold or (reading.hurts and evidence > 0)
 
 
-def of_hurt(taken: AppraisedReply) -> str:
+def of_hurt(reply: AppraisedReply) -> str:
     """Return how a harsh reply hurts: brushed (it makes light of the problem), cruel or hurt."""
-    reading = taken.reading
-    if _matches(_PLATITUDE, taken.plain) and not (reading.severe or reading.hurts):
+    reading = reply.reading
+    if _matches(_PLATITUDE, reply.plain) and not (reading.severe or reading.hurts):
         return "brushed"
     belittles = reading.severe or reading.hurts or denial_of(reading)
     return "cruel" if belittles or reading.hurt_evidence > _CRUEL else "hurt"
@@ -128,54 +128,54 @@ def denial_of(reading: ReplyReading) -> str:
     return denial(accused.plain)
 
 
-def of_rise(taken: AppraisedReply) -> str:
+def of_rise(reply: AppraisedReply) -> str:
     """Return the reason for a rise: one of lines.RISES, or `unmoved`."""
-    question, last, state = taken.question, taken.last, taken.state
+    question, last, state = reply.question, reply.last, reply.state
     if question is not None and question.subject == "checked":
         return "restate"
     if question is not None and question.wants_telling:
         return "safe" if questions.asks_with_care(question) else "question"
-    if taken.apologises:
+    if reply.apologises:
         return "apology"
-    if last is None or taken.parts.worth + taken.parts.extra < 0:
-        return "unmoved" if taken.parts.coldness < VERY_COLD else "anyway"
-    if not taken.reading.feelings.isdisjoint(state.disclosed.feelings):
-        return "named" if last == "reflect" else _checked(last, taken)
-    if last in ("restate", "other") and taken.parts.pick_up >= appraisal.FRESH_FACT:
+    if last is None or reply.parts.worth + reply.parts.extra < 0:
+        return "unmoved" if reply.parts.coldness < VERY_COLD else "anyway"
+    if not reply.reading.feelings.isdisjoint(state.disclosed.feelings):
+        return "named" if last == "reflect" else _supported_reason(last, reply)
+    if last in ("restate", "other") and reply.parts.pick_up >= appraisal.FRESH_FACT:
         return "taken_up"
-    return _checked(last, taken)
+    return _supported_reason(last, reply)
 
 
-def _checked(last: str, taken: AppraisedReply) -> str:
+def _supported_reason(last: str, reply: AppraisedReply) -> str:
     """Return the strategy as the reason for a rise, or a reason that the reply bears out better."""
-    if last == "other" and _matches(_PRESENT, taken.plain):
+    if last == "other" and _matches(_PRESENT, reply.plain):
         return "presence"
-    if last == "disclose" and not taken.tells_of_self:
+    if last == "disclose" and not reply.tells_of_self:
         return "anyway"
-    if last == "question" and taken.question is None:
+    if last == "question" and reply.question is None:
         return "anyway"
     return last
 
 
-def of_fall(taken: AppraisedReply) -> str:
+def of_fall(reply: AppraisedReply) -> str:
     """Return the reason for a fall: one of lines.FALLS, or lines.MORE and a strategy."""
-    parts, question = taken.parts, taken.question
+    parts, question = reply.parts, reply.question
     if questions.asks_with_care(question):
         return "safe"
-    if parts.hurt < 0 and is_harsh(taken.reading):
-        return of_hurt(taken)
-    if parts.hurt < 0 and taken.last not in ("suggest", "inform"):
+    if parts.hurt < 0 and is_harsh(reply.reading):
+        return of_hurt(reply)
+    if parts.hurt < 0 and reply.last not in ("suggest", "inform"):
         return "wary"
     if question is not None:
-        return _of_question(question, taken)
-    if taken.apologises:
+        return _question_reason(question, reply)
+    if reply.apologises:
         return "apology"
-    reasons = _reasons(taken)
+    reasons = _reasons(reply)
     worst = min(reasons, key=lambda reason: reasons[reason])
     return worst if reasons[worst] < 0 else "anyway"
 
 
-def _of_question(question: ParsedQuestion, taken: AppraisedReply) -> str:
+def _question_reason(question: ParsedQuestion, reply: AppraisedReply) -> str:
     """Return the reason for a fall after a question.
 
     It is `asked_again` or `only_asks` only if the fatigue comes from repeated questions.
@@ -184,29 +184,29 @@ def _of_question(question: ParsedQuestion, taken: AppraisedReply) -> str:
         return "restate"
     if not question.wants_telling:
         return "offer" if question.kind in ("offer", "proposal") else "anyway"
-    if taken.last == "suggest":
+    if reply.last == "suggest":
         return "suggest"
-    asking = (*taken.state.asking, taken.reading.asking)
-    if taken.parts.fatigue > -dynamics.PREVIOUS or "never" in asking[-2:] or len(asking) < 2:
+    asking = (*reply.state.asking, reply.reading.asking)
+    if reply.parts.fatigue > -dynamics.PREVIOUS or "never" in asking[-2:] or len(asking) < 2:
         return "question"
     only = len(asking) > 2 and set(asking) == {"only"}
     return "only_asks" if only else "asked_again"
 
 
-def _reasons(taken: AppraisedReply) -> dict[str, float]:
+def _reasons(reply: AppraisedReply) -> dict[str, float]:
     """Return the effect in logits of each reason that is true of the reply."""
-    parts, reading = taken.parts, taken.reading
-    costs = {_unfit(taken): dynamics.FIT_WEIGHT * parts.worth, "cold": parts.coldness,
+    parts, reading = reply.parts, reply.reading
+    costs = {_unfit_reason(reply): dynamics.FIT_WEIGHT * parts.worth, "cold": parts.coldness,
              "wary": parts.doubt}  # fmt: skip
-    if parts.confusion and taken.last == "reflect":
+    if parts.confusion and reply.last == "reflect":
         costs["reflect"] = costs.get("reflect", 0.0) + parts.confusion
     elif parts.confusion:
         costs["misread"] = parts.confusion
-    if parts.repetition and appraisal.says_again(reading, taken.state):
+    if parts.repetition and appraisal.says_again(reading, reply.state):
         costs["again"] = parts.repetition + parts.fatigue
-    past = taken.state.past_strategies
-    if taken.last not in (None, "question") and past and taken.last in past[-1]:
-        costs[f"{MORE}{taken.last}"] = parts.fatigue
+    past = reply.state.past_strategies
+    if reply.last not in (None, "question") and past and reply.last in past[-1]:
+        costs[f"{MORE}{reply.last}"] = parts.fatigue
     if reading.word_count < appraisal.FEW_WORDS:
         costs["short"] = parts.form + min(0.0, dynamics.FIT_WEIGHT * parts.worth)
     elif reading.word_count > appraisal.LONG_WORDS:
@@ -216,18 +216,18 @@ def _reasons(taken: AppraisedReply) -> dict[str, float]:
     return costs
 
 
-def _unfit(taken: AppraisedReply) -> str:
+def _unfit_reason(reply: AppraisedReply) -> str:
     """Return the reason for a strategy that does not serve the user's intention."""
-    last = taken.last
+    last = reply.last
     if last is None:
         return "empty"
-    early = taken.state.trust < LATE_TRUST and taken.state.turn < EARLY_REPLIES
+    early = reply.state.trust < LATE_TRUST and reply.state.turn < EARLY_REPLIES
     if last == "suggest" and early:
         return "early"
-    if last == "restate" and taken.parts.pick_up > 0:
+    if last == "restate" and reply.parts.pick_up > 0:
         return "said_back"
-    if last == "affirm" and _matches(_PRAISES, taken.plain):
+    if last == "affirm" and _matches(_PRAISES, reply.plain):
         return "praise"
-    if last == "question" or (last == "disclose" and not taken.tells_of_self):
+    if last == "question" or (last == "disclose" and not reply.tells_of_self):
         return "anyway"
     return last

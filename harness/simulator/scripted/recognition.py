@@ -79,15 +79,15 @@ def read_lexicon(path: Path) -> dict[str, dict[str, list[LexiconPattern]]]:
 
 def at_start(wordings: Iterable[LexiconPattern]) -> re.Pattern[str]:
     """Return a pattern for any of `wordings` at the start of a sentence. Raises ConfigError."""
-    return _compiled(rf"^{_FILLER}(?:%s)(?:\b|(?<= ))", list(wordings))
+    return _compile(rf"^{_FILLER}(?:%s)(?:\b|(?<= ))", list(wordings))
 
 
 def anywhere(wordings: Iterable[LexiconPattern]) -> re.Pattern[str]:
     """Return a pattern for any of `wordings` anywhere in a sentence. Raises ConfigError."""
-    return _compiled(r"\b(?:%s)\b", list(wordings))
+    return _compile(r"\b(?:%s)\b", list(wordings))
 
 
-def _compiled(frame: str, wordings: Sequence[LexiconPattern]) -> re.Pattern[str]:
+def _compile(frame: str, wordings: Sequence[LexiconPattern]) -> re.Pattern[str]:
     """Compile all wordings as one pattern, which is fast, and one by one only to find an error."""
     try:
         return re.compile(frame.replace("%s", "|".join(w.pattern for w in wordings)))
@@ -105,9 +105,11 @@ _Rules = list[tuple[str, re.Pattern[str]]]
 _Stock = tuple[int, int, str]
 """End and start of a stock wording, and its strategy."""
 _LEXICON = read_lexicon(LEXICON)
-_OPENINGS: _Rules = [(name, at_start(some)) for name, some in _LEXICON["opening"].items()]
-_OPENINGS_WITHIN: _Rules = [(name, anywhere(some)) for name, some in _LEXICON["opening"].items()]
-_PHRASES: _Rules = [(name, anywhere(some)) for name, some in _LEXICON["phrase"].items()]
+_OPENINGS: _Rules = [(name, at_start(wordings)) for name, wordings in _LEXICON["opening"].items()]
+_OPENINGS_WITHIN: _Rules = [
+    (name, anywhere(wordings)) for name, wordings in _LEXICON["opening"].items()
+]
+_PHRASES: _Rules = [(name, anywhere(wordings)) for name, wordings in _LEXICON["phrase"].items()]
 _QUESTIONS: _Rules = [
     ("suggest", anywhere(_LEXICON["phrase"]["suggest"])),
     ("restate", at_start(_LEXICON["restating_question"]["any"])),
@@ -125,16 +127,16 @@ _UNWELCOME = anywhere(
 )
 
 
-def strategy_of(sentence: str, judged: str | None = None) -> str | None:
+def strategy_of(sentence: str, kind: str | None = None) -> str | None:
     """Return the strategy of a sentence; None for a fragment, and if none is recognised.
 
-    `judged` is one of KINDS if another reader is sure, and takes precedence over rules and weights.
+    `kind` is one of KINDS if another reader is sure, and takes precedence over rules and weights.
     """
     sentence_words = words(sentence)
     if len(sentence_words) < MIN_WORDS or FUNCTION_WORDS.isdisjoint(sentence_words):
         return None
-    if judged is not None:
-        return judged if judged != NONE else None
+    if kind is not None:
+        return kind if kind != NONE else None
     rules = _QUESTIONS if asks(sentence) else _OPENINGS
     plain = " ".join(sentence_words)
     by_rule = next((name for name, pattern in rules if pattern.search(plain)), None)
@@ -158,21 +160,21 @@ def dismisses(sentence: str) -> bool:
 def stock_kinds(clause: list[str]) -> int:
     """Return the number of strategies whose stock wordings a clause strings together."""
     plain, kinds, end = " ".join(clause), set[str](), -1
-    for last, first, name in sorted(_phrases(plain) + _stock(plain, _OPENINGS_WITHIN)):
-        before = plain[:first].split()[-1:]
-        if first > end and CLAUSE_TAKERS.isdisjoint(before):
+    for stop, start, name in sorted(_phrases(plain) + _find_stock(plain, _OPENINGS_WITHIN)):
+        preceding = plain[:start].split()[-1:]
+        if start > end and CLAUSE_TAKERS.isdisjoint(preceding):
             kinds.add(name)
-            end = last
+            end = stop
     return len(kinds)
 
 
 @lru_cache(maxsize=4096)
 def _phrases(plain: str) -> tuple[_Stock, ...]:
     """Return the stock phrases in `plain`, in the order of the lexicon."""
-    return _stock(plain, _PHRASES)
+    return _find_stock(plain, _PHRASES)
 
 
-def _stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
+def _find_stock(plain: str, rules: _Rules) -> tuple[_Stock, ...]:
     return tuple(
         (m.end(), m.start(), name) for name, p in rules for m in p.finditer(plain) if m.group()
     )

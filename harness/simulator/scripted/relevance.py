@@ -55,8 +55,8 @@ def _by_topic(persona: Persona) -> dict[str, tuple[int, ...]]:
 
 def _by_entity(persona_index: int) -> dict[str, list[int]]:
     by_entity: dict[str, list[int]] = {}
-    for index, named in enumerate(ENTITIES[persona_index]):
-        for entity in named:
+    for index, entities in enumerate(ENTITIES[persona_index]):
+        for entity in entities:
             by_entity.setdefault(entity, []).append(index)
     return by_entity
 
@@ -68,52 +68,53 @@ _BY_ENTITY = tuple(map(_by_entity, range(len(EVERYONE))))
 
 def _names(persona: Persona) -> frozenset[str]:
     """Return the stems of the proper names in a persona's sentences."""
-    said = [name for sentence in persona.tellable for name in _NAME.findall(sentence.text)]
-    return questions.entities(" ".join(said)) - _DATES
+    names = [name for sentence in persona.tellable for name in _NAME.findall(sentence.text)]
+    return questions.entities(" ".join(names)) - _DATES
 
 
 _NAMES = tuple(map(_names, EVERYONE))
 
 
-def asks_of_persons(persona_index: int, subject: str | None, named: frozenset[str]) -> bool:
+def asks_of_persons(persona_index: int, subject: str | None, entities: frozenset[str]) -> bool:
     """Return whether a question on `subject` is about the persons that it names."""
-    return subject in OF_PERSONS and bool(persons_in(persona_index, named))
+    return subject in OF_PERSONS and bool(persons_in(persona_index, entities))
 
 
-def persons_in(persona_index: int, named: frozenset[str]) -> frozenset[str]:
-    """Return the persons among `named`; `parent` adds mother and father, `family` all kin."""
-    persons = named & (PERSONS | _NAMES[persona_index])
+def persons_in(persona_index: int, entities: frozenset[str]) -> frozenset[str]:
+    """Return the persons among `entities`; `parent` adds mother and father, `family` all kin."""
+    persons = entities & (PERSONS | _NAMES[persona_index])
     return persons.union(*(_GROUPS.get(person, ()) for person in persons))
 
 
 @lru_cache(maxsize=16384)
 def ranked(
-    persona_index: int, subject: str | None, named: frozenset[str], near: bool
+    persona_index: int, subject: str | None, entities: frozenset[str], near: bool
 ) -> tuple[int, ...]:
     """Return the indices of the sentences that answer a question, best first.
 
-    `named` are the stems of the persons and things in the question. `near` allows related topics.
+    `entities` are the stems of the persons and things in the question. `near` allows related
+    topics.
     """
     values: dict[int, float] = {}
     by_entity, by_topic = _BY_ENTITY[persona_index], BY_TOPIC[persona_index]
-    of_persons = asks_of_persons(persona_index, subject, named)
-    for entity in named.union(*[_GROUPS.get(entity, ()) for entity in named]):
+    about_persons = asks_of_persons(persona_index, subject, entities)
+    for entity in entities.union(*[_GROUPS.get(entity, ()) for entity in entities]):
         for index in by_entity.get(entity, ()):
             values[index] = min(2.0, values.get(index, 0.0) + 1.0)
     tellable = EVERYONE[persona_index].tellable
     if subject is not None and subject not in ABSENT:
-        if not of_persons:
+        if not about_persons:
             values = {n: v - 0.5 * (tellable[n].topic != subject) for n, v in values.items()}
         nearby = NEAR.get(subject, ()) if near else ()
         worths = {subject: 3.0} | {t: 1.4 - 0.2 * n for n, t in enumerate(nearby)}
         if subject == "since_when":  # prefer a sentence that says how long the named thing lasted
             for index, value in values.items():
-                whole = named <= ENTITIES[persona_index][index]
-                says_when = whole and SPAN.search(tellable[index].text) is not None
+                names_all = entities <= ENTITIES[persona_index][index]
+                says_when = names_all and SPAN.search(tellable[index].text) is not None
                 values[index] = value + 4.0 * says_when
         for topic, worth in worths.items():
             for index in by_topic.get(topic, ()):
-                if not of_persons or index in values:
+                if not about_persons or index in values:
                     values[index] = values.get(index, 0.0) + worth
     fit = [n for n, value in values.items() if value > LEAST_FIT]
     fit = [n for n in fit if (tellable[n].topic == "safe") == (subject == "safe")]
@@ -121,8 +122,8 @@ def ranked(
 
 
 @lru_cache(maxsize=16384)
-def sharing(persona_index: int, heard: frozenset[str]) -> tuple[int, ...]:
+def sharing(persona_index: int, stems: frozenset[str]) -> tuple[int, ...]:
     """Return the sentences that share at least two stems with a reply, most shared first."""
     by_entity = _BY_ENTITY[persona_index]
-    shared = Counter([n for entity in heard for n in by_entity.get(entity, ())])
+    shared = Counter([n for entity in stems for n in by_entity.get(entity, ())])
     return tuple(sorted((n for n, c in shared.items() if c > 1), key=lambda n: (-shared[n], n)))

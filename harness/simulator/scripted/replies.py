@@ -54,14 +54,14 @@ class SentenceReading:
             return False
         frame = None if self.facts or count < 4 else self.frame
         for other in earlier:
-            theirs, their_frame = stems_and_frame(other)
-            if their_frame == frame:
+            other_stems, other_frame = stems_and_frame(other)
+            if other_frame == frame:
                 return True
-            shared, more = len(stems & theirs), len(theirs)
-            share = shared / (count + more - shared)
+            shared, other_count = len(stems & other_stems), len(other_stems)
+            share = shared / (count + other_count - shared)
             if share < ALIKE_WITHIN:  # the most common case
                 continue
-            least = ALIKE_WITHIN if shared in (more, count) else ALIKE
+            least = ALIKE_WITHIN if shared in (other_count, count) else ALIKE
             if share >= (ALIKE_OF_FACT if self.facts else least):
                 return True
         return False
@@ -109,13 +109,13 @@ def stems_and_frame(plain: str) -> tuple[frozenset[str], str]:
 
 def row_of(reading: ReplyReading) -> str:
     """Return a reading as JSON: its sentences, fault, question and asking."""
-    told = [
+    values = [
         _values(reading.sentences, SentenceReading),
         _values([reading.fault] if reading.fault else [], LanguageFault),
         _values([reading.question] if reading.question else [], ParsedQuestion),
         reading.asking,
     ]
-    return json.dumps(told, default=sorted, separators=(",", ":"))
+    return json.dumps(values, default=sorted, separators=(",", ":"))
 
 
 def of_row(
@@ -134,17 +134,17 @@ def of_row(
         return None
 
 
-def _values(some: Collection[Any], kind: type) -> list[tuple[Any, ...]]:
-    return list(map(attrgetter(*[field.name for field in fields(kind)]), some))
+def _values(records: Collection[Any], kind: type) -> list[tuple[Any, ...]]:
+    return list(map(attrgetter(*[field.name for field in fields(kind)]), records))
 
 
 def _sentence(
     plain: str, stems: list[str], frame: str, strategy: str | None, feelings: list[str],
     facts: list[list[int]], *more: Any,
 ) -> SentenceReading:  # fmt: skip
-    of_personas = frozenset([(persona, number) for persona, number in facts])
+    fact_pairs = frozenset([(persona, number) for persona, number in facts])
     return SentenceReading(
-        plain, frozenset(stems), frame, strategy, frozenset(feelings), of_personas, *more
+        plain, frozenset(stems), frame, strategy, frozenset(feelings), fact_pairs, *more
     )
 
 

@@ -81,40 +81,46 @@ def statements(sentence: str) -> tuple[str, str]:
     clause = _clause(sentence).lower()
     match = _ASKED.match(clause)
     if match is None:
-        return _of_others(clause)
-    verb, rest = match.group(1), " ".join(_turned(match.group(2).removeprefix("ever ")))
-    if len(rest.split()) > LONGEST:
+        return _third_person_statements(clause)
+    verb, phrase = match.group(1), " ".join(_swap_persons(match.group(2).removeprefix("ever ")))
+    if len(phrase.split()) > LONGEST:
         return "", ""
-    yes = "" if _OPEN_ENDED.search(rest) else f"Yes, {_YES[verb]} {rest}."
-    none = re.sub(r"\bsome(?=thing|body|one)", "any", rest)
-    return yes, f"No, {_NO[verb]} {none}."
+    yes = "" if _OPEN_ENDED.search(phrase) else f"Yes, {_YES[verb]} {phrase}."
+    negated = re.sub(r"\bsome(?=thing|body|one)", "any", phrase)
+    return yes, f"No, {_NO[verb]} {negated}."
 
 
-def _of_others(clause: str) -> tuple[str, str]:
+def _third_person_statements(clause: str) -> tuple[str, str]:
     """Return yes and no to a question about a third person, or whether something exists."""
-    there, others = _THERE.match(clause), _OF_OTHERS.match(clause)
-    match = there or others
+    existence, third_person = _THERE.match(clause), _OF_OTHERS.match(clause)
+    match = existence or third_person
     if match is None or len(clause.split()) > LONGEST:
         return "", ""
-    verb, whom, rest = match.group(1), match.group(2), " ".join(_turned(match.group(3)))
-    if there:
-        return f"Yes, there {verb} {_SOME.get(whom, whom)} {rest}.", (
-            f"No, there {verb} {_NONE[whom]} {rest}."
+    verb, noun, phrase = match.group(1), match.group(2), " ".join(_swap_persons(match.group(3)))
+    if existence:
+        return f"Yes, there {verb} {_SOME.get(noun, noun)} {phrase}.", (
+            f"No, there {verb} {_NONE[noun]} {phrase}."
         )
-    subject = " ".join(_turned(whom))
-    denied = f"{_NONE[whom]} {verb} {rest}" if whom in _NONE else f"{subject} {verb} not {rest}"
-    does = _third_person(rest) if verb == "does" else f"{verb} {rest}"
-    does = re.sub(r"\bany(?=thing|body|one\b)", "some", does)
-    return f"Yes, {_SOME.get(whom, subject)} {does}.", f"No, {denied}."
+    subject = " ".join(_swap_persons(noun))
+    negative = (
+        f"{_NONE[noun]} {verb} {phrase}" if noun in _NONE else f"{subject} {verb} not {phrase}"
+    )
+    affirmative = _third_person(phrase) if verb == "does" else f"{verb} {phrase}"
+    affirmative = re.sub(r"\bany(?=thing|body|one\b)", "some", affirmative)
+    return f"Yes, {_SOME.get(noun, subject)} {affirmative}.", f"No, {negative}."
 
 
-def _third_person(rest: str) -> str:
+def _third_person(phrase: str) -> str:
     """Return a verb phrase in the third person singular: `knows of it`."""
-    verb, _, more = rest.partition(" ")
-    ends = "es" if verb.endswith(("s", "sh", "ch", "x", "o")) else "s"
-    adverb = verb in ("still", "ever", "really", "even", "also", "sometimes", "often")
-    said = {"have": "has", "be": "is"}.get(verb, verb + ends)
-    return f"{verb} {_third_person(more)}" if adverb and more else f"{said} {more}".strip()
+    verb, _, complement = phrase.partition(" ")
+    ending = "es" if verb.endswith(("s", "sh", "ch", "x", "o")) else "s"
+    is_adverb = verb in ("still", "ever", "really", "even", "also", "sometimes", "often")
+    inflected = {"have": "has", "be": "is"}.get(verb, verb + ending)
+    return (
+        f"{verb} {_third_person(complement)}"
+        if is_adverb and complement
+        else f"{inflected} {complement}".strip()
+    )
 
 
 def denial(plain: str) -> str:
@@ -123,16 +129,20 @@ def denial(plain: str) -> str:
     match = next((m for m in (p.match(clause) for p in _ACCUSING) if m), None)
     if match is None:
         return ""
-    verb, said = match.group("verb"), _ACCUSED_TO.split(match.group("rest"))[0].strip()
-    rest = " ".join(_turned(said))
-    if not said or len(said.split()) > LONGEST_DENIED or _NOT_TO_DENY.search(said):
+    verb, accusation = match.group("verb"), _ACCUSED_TO.split(match.group("rest"))[0].strip()
+    phrase = " ".join(_swap_persons(accusation))
+    if (
+        not accusation
+        or len(accusation.split()) > LONGEST_DENIED
+        or _NOT_TO_DENY.search(accusation)
+    ):
         return ""
-    if verb in ("sound", "act") and said.startswith("like "):
-        verb, rest = "are", rest.removeprefix("like ")
+    if verb in ("sound", "act") and accusation.startswith("like "):
+        verb, phrase = "are", phrase.removeprefix("like ")
     if verb == "are":
-        return f"No, I am not {rest}."
-    done = _DONE.get(verb)
-    return f"No, I {f'did not {done}' if done else f'do not {verb}'} {rest}."
+        return f"No, I am not {phrase}."
+    infinitive = _DONE.get(verb)
+    return f"No, I {f'did not {infinitive}' if infinitive else f'do not {verb}'} {phrase}."
 
 
 def _clause(sentence: str) -> str:
@@ -140,22 +150,22 @@ def _clause(sentence: str) -> str:
     return re.split(r"[,;(?!]", _BEGINNING.sub("", sentence.strip()))[0].strip()
 
 
-def _turned(clause: str) -> list[str]:
+def _swap_persons(clause: str) -> list[str]:
     """Return the words of a clause with first and second person swapped."""
-    turned: list[str] = []
-    spoken = _WORD.findall(clause)
-    for number, word in enumerate(spoken):
-        low, before = word.lower(), spoken[number - 1].lower() if number else ""
-        after = spoken[number + 1].lower() if number + 1 < len(spoken) else ""
-        if low == "you":
-            own = before in _BEFORE_I or number == 0 or after in _AFTER_I
-            turned.append("I" if own and (after or before not in ("as", "than")) else "me")
-            if own and turned[-2:-1] in (["are"], ["were"]):
-                turned[-2] = "am" if turned[-2] == "are" else "was"
-        elif low in ("are", "were") and turned[-1:] == ["I"]:
-            turned.append("am" if low == "are" else "was")
-        elif low == "me" and number:
-            turned.append("you")
+    swapped: list[str] = []
+    spoken_words = _WORD.findall(clause)
+    for number, word in enumerate(spoken_words):
+        lowered, before = word.lower(), spoken_words[number - 1].lower() if number else ""
+        after = spoken_words[number + 1].lower() if number + 1 < len(spoken_words) else ""
+        if lowered == "you":
+            is_subject = before in _BEFORE_I or number == 0 or after in _AFTER_I
+            swapped.append("I" if is_subject and (after or before not in ("as", "than")) else "me")
+            if is_subject and swapped[-2:-1] in (["are"], ["were"]):
+                swapped[-2] = "am" if swapped[-2] == "are" else "was"
+        elif lowered in ("are", "were") and swapped[-1:] == ["I"]:
+            swapped.append("am" if lowered == "are" else "was")
+        elif lowered == "me" and number:
+            swapped.append("you")
         else:
-            turned.append(_MINE.get(low, "I" if low == "i" else word))
-    return turned
+            swapped.append(_MINE.get(lowered, "I" if lowered == "i" else word))
+    return swapped

@@ -66,16 +66,16 @@ def is_unfinished(clauses: list[list[str]], stopped: bool) -> bool:
     `stopped` says whether it ends with a full stop: without it `what hurts most` may be a question.
     """
     *earlier, last = [w for clause in clauses for w in clause]
-    before = earlier[-1] if earlier else ""
+    previous = earlier[-1] if earlier else ""
     if last in QUESTIONS:
-        return len(earlier) > 2 and before not in _MAY_ASK and not may_be_verb(before)
+        return len(earlier) > 2 and previous not in _MAY_ASK and not may_be_verb(previous)
     return (
         (last in NEEDS_MORE and not _is_object(last, earlier))
-        or (last in SUBJECTS and before in SUBORDINATORS)
-        or (last == "it" and before in ("what", "how"))
-        or _lacks_object(last, before, frozenset(earlier))
+        or (last in SUBJECTS and previous in SUBORDINATORS)
+        or (last == "it" and previous in ("what", "how"))
+        or _lacks_object(last, previous, frozenset(earlier))
         or _lacks_verb(clauses[-1])
-        or (last in _SIZES and before in ("a", "an"))
+        or (last in _SIZES and previous in ("a", "an"))
         or (stopped and len(clauses) == 1 and _lacks_main_clause(clauses[0]))
     )
 
@@ -85,18 +85,18 @@ def _is_object(last: str, earlier: list[str]) -> bool:
     return last == "as" and not QUESTIONS.isdisjoint(earlier)
 
 
-def _lacks_object(last: str, before: str, earlier: frozenset[str]) -> bool:
+def _lacks_object(last: str, previous: str, earlier: frozenset[str]) -> bool:
     if last == "that":
-        return before in _THAT
+        return previous in _THAT
     if last == "with":
-        return before in ("as", "here")
+        return previous in ("as", "here")
     if not QUESTIONS.isdisjoint(earlier):  # `how you feel`, `what it is like`
         return False
     if last in ("of", "to"):
-        return before in (_OF if last == "of" else _TO)
+        return previous in (_OF if last == "of" else _TO)
     if last in _COMPARED and not _COMPARING.isdisjoint(earlier):
         return False
-    return last in MAY_NEED_MORE and before not in ENDS_AFTER.get(last, ())
+    return last in MAY_NEED_MORE and previous not in ENDS_AFTER.get(last, ())
 
 
 def _lacks_verb(clause: list[str]) -> bool:
@@ -104,15 +104,17 @@ def _lacks_verb(clause: list[str]) -> bool:
 
     A word after a pronoun may be any verb, listed or not: `when it rains`.
     """
-    at = max((i for i, w in enumerate(clause) if w in SUBORDINATORS), default=-1)
-    if at < 0:
+    index = max((i for i, w in enumerate(clause) if w in SUBORDINATORS), default=-1)
+    if index < 0:
         return clause[0] == "so" and _is_subject_alone(clause[1:])
-    before, rest = clause[at - 1] if at > 0 else "", clause[at + 1 :]
-    if clause[at] == "how":
-        return len(rest) == 2 and rest[0] in ADJECTIVES and rest[1] in _ALONE
-    if clause[at] == "that" and rest and rest[0] in ADJECTIVES:  # `that sad`, but `is that hard`
-        return len(rest) == 1 and before not in _COPULAS | VERBS | {"not"}
-    return (clause[at] != "that" or before in _TAKE_THAT) and _is_subject_alone(rest)
+    previous, following = clause[index - 1] if index > 0 else "", clause[index + 1 :]
+    if clause[index] == "how":
+        return len(following) == 2 and following[0] in ADJECTIVES and following[1] in _ALONE
+    if (
+        clause[index] == "that" and following and following[0] in ADJECTIVES
+    ):  # `that sad`, but `is that hard`
+        return len(following) == 1 and previous not in _COPULAS | VERBS | {"not"}
+    return (clause[index] != "that" or previous in _TAKE_THAT) and _is_subject_alone(following)
 
 
 def _is_subject_alone(words: list[str]) -> bool:

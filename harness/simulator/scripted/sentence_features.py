@@ -26,13 +26,13 @@ MOST_KINDS = 3
 """Most kinds of a word that count."""
 _PERSONS = {
     word: person
-    for person, some in {
+    for person, forms in {
         "YOU": "you u ya yourself", "YOUR": "your ur yours", "I": "i me myself", "MY": "my mine",
         "THEY": "he she they him her them his their people someone somebody anyone anybody "
                 "whoever everybody everyone",
         "IT": "it this that these those", "WE": "we us our",
     }.items()
-    for word in some.split()
+    for word in forms.split()
 }  # fmt: skip
 _REPORTS = frozenset(
     """told said says say call called calls calling thinks think thought believe believes feel
@@ -95,28 +95,28 @@ def _word_features(tokens: Sequence[str], stop: str) -> Iterator[str]:
     yield from (f"^ {' '.join(plain[:n])}" for n in (2, 3) if len(plain) >= n)
     kinds_of = word_kinds()
     frame, chain = ["^"], list[str]()
-    person, denied, reported = "-", 0, 0
+    person, negated_left, reported_left = "-", 0, 0
     for token in tokens:
         if token in _BREAKS:
-            denied = reported = 0
+            negated_left = reported_left = 0
         if token == _BREAK:
             person = "-"
         person = _PERSONS.get(token, person)
         kinds = kinds_of.get(token, ())[:MOST_KINDS]
-        sign, other = "N" if denied > 0 else "P", "R" if reported > 0 else ""
+        sign, reported_sign = "N" if negated_left > 0 else "P", "R" if reported_left > 0 else ""
         for kind in kinds:
             yield kind
             yield f"{kind}|{sign}"
             yield f"{kind}|{person}"
-            yield f"{kind}|{person}|{sign}{other}"
+            yield f"{kind}|{person}|{sign}{reported_sign}"
             yield f"{kind}|{sign}|{stop}"
             chain.append(kind + sign)
         if token not in _PERSONS and token not in FUNCTION_WORDS:
             yield f"{token}|{sign}"
             yield f"{token}|{person}"
-        denied = NEGATED_WORDS if token in NEGATORS else denied - 1
-        reported = REPORTED_WORDS if token in _REPORTS else reported - 1
-        frame.append(_in_frame(token, kinds))
+        negated_left = NEGATED_WORDS if token in NEGATORS else negated_left - 1
+        reported_left = REPORTED_WORDS if token in _REPORTS else reported_left - 1
+        frame.append(_frame_class(token, kinds))
     frame.append(stop)
     yield from (f"{a}>{b}" for a, b in pairwise(chain))
     heavy = [part for part in frame if part not in _LIGHT]
@@ -124,7 +124,7 @@ def _word_features(tokens: Sequence[str], stop: str) -> Iterator[str]:
     yield from (f"~{a} {b} {c}" for a, b, c in zip(heavy, heavy[1:], heavy[2:], strict=False))
 
 
-def _in_frame(token: str, kinds: Sequence[str]) -> str:
+def _frame_class(token: str, kinds: Sequence[str]) -> str:
     """Return the class of a word: person, NEG, first kind, the function word itself, or `_`."""
     if token in _PERSONS:
         return _PERSONS[token]
@@ -137,5 +137,5 @@ def _in_frame(token: str, kinds: Sequence[str]) -> str:
 
 def is_negated(match: PhraseMatch, tokens: Sequence[str]) -> bool:
     """Return whether a negator shortly before a phrase negates it."""
-    before = tokens[max(0, match.start - BEFORE_PHRASE) : match.start]
-    return not NEGATORS.isdisjoint(before)
+    preceding = tokens[max(0, match.start - BEFORE_PHRASE) : match.start]
+    return not NEGATORS.isdisjoint(preceding)

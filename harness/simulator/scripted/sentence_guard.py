@@ -79,13 +79,13 @@ def fault_in(sentence: str) -> LanguageFault | None:
     """Return why a sentence is not language; None if it is."""
     parts = [c for c in map(words, clauses(sentence)) if c]
     all_words = [w for clause in parts for w in clause]
-    asked = sentence.endswith("?") or begins_as_question(all_words)
+    is_question = sentence.endswith("?") or begins_as_question(all_words)
     return (
-        _vocabulary(all_words, sum(len(part) == 1 for part in parts))
-        or _verbless(parts)
-        or _ending(parts, sentence)
-        or next((w for c in parts if (w := _doubled(c))), None)
-        or _neighbours(parts, asked)
+        _vocabulary_fault(all_words, sum(len(part) == 1 for part in parts))
+        or _verb_fault(parts)
+        or _ending_fault(parts, sentence)
+        or next((w for c in parts if (w := _doubling_fault(c))), None)
+        or _neighbour_fault(parts, is_question)
         or (
             LanguageFault("stuffed", "a string of stock phrases")
             if any(map(_is_stuffed, parts))
@@ -94,33 +94,33 @@ def fault_in(sentence: str) -> LanguageFault | None:
     )
 
 
-def _neighbours(parts: list[list[str]], asked: bool) -> LanguageFault | None:
+def _neighbour_fault(parts: list[list[str]], is_question: bool) -> LanguageFault | None:
     """Return a fault for an excluded pair in a sentence that is not coherent, or low coherence."""
     coherence, count = english_bigrams().coherence(parts), sum(map(len, parts))
     if coherence < max(LEAST_COHERENT, COHERENT - LESS_A_WORD * max(0, count - 8)):
-        wrong = next((w for c in parts if (w := wrong_pair(c, asked))), None)
+        wrong = next((w for c in parts if (w := wrong_pair(c, is_question))), None)
         if wrong is not None:
             return LanguageFault("neighbours", wrong)
-    more = COHERENCE_A_WORD * max(0, count - 7)
-    least = min(MOST_COHERENCE, COHERENCE + more)
+    increase = COHERENCE_A_WORD * max(0, count - 7)
+    least = min(MOST_COHERENCE, COHERENCE + increase)
     if coherence < MET_BELOW and count >= MET_FROM and len(parts) == 1:
-        met = list(itertools.starmap(english_bigrams().met, itertools.pairwise(parts[0])))
-        least = 0.0 if sum(met) < LEAST_MET * len(met) else least
+        is_met = list(itertools.starmap(english_bigrams().met, itertools.pairwise(parts[0])))
+        least = 0.0 if sum(is_met) < LEAST_MET * len(is_met) else least
     return (
         LanguageFault("neighbours", "words that do not go together") if coherence < least else None
     )
 
 
-def _doubled(clause: list[str]) -> LanguageFault | None:
+def _doubling_fault(clause: list[str]) -> LanguageFault | None:
     if len(set(clause)) == len(clause):
         return None
-    twice = any(a == b and not _may_double(a) for a, b in itertools.pairwise(clause))
+    is_doubled = any(a == b and not _may_double(a) for a, b in itertools.pairwise(clause))
     thrice = zip(clause, clause[1:], clause[2:], strict=False)
-    twice = twice or any(a == b == c and a in _TWICE_ONLY for a, b, c in thrice)
+    is_doubled = is_doubled or any(a == b == c and a in _TWICE_ONLY for a, b, c in thrice)
     pairs = list(itertools.pairwise(clause))
-    again = zip(pairs, pairs[2:], pairs[4:], strict=False)
-    twice = twice or any(a == b == c and a[0] != a[1] for a, b, c in again)
-    return LanguageFault("repetition", "a doubled word") if twice else None
+    shifted = zip(pairs, pairs[2:], pairs[4:], strict=False)
+    is_doubled = is_doubled or any(a == b == c and a[0] != a[1] for a, b, c in shifted)
+    return LanguageFault("repetition", "a doubled word") if is_doubled else None
 
 
 def _may_double(word: str) -> bool:
@@ -136,7 +136,7 @@ def _is_stuffed(clause: list[str]) -> bool:
     return stock_kinds(clause) > min(MOST_STOCK_KINDS, 1 + joints)
 
 
-def _vocabulary(all_words: list[str], single: int) -> LanguageFault | None:
+def _vocabulary_fault(all_words: list[str], single_count: int) -> LanguageFault | None:
     count, knows = len(all_words), english_bigrams().knows
     if 6 * sum(map(_is_odd, all_words)) > count or max(map(len, all_words)) > MOST_LETTERS:
         return LanguageFault("vocabulary", "not a word")
@@ -144,10 +144,10 @@ def _vocabulary(all_words: list[str], single: int) -> LanguageFault | None:
         return LanguageFault("vocabulary", "another language")
     if count > 6 and sum([w in FUNCTION_WORDS for w in all_words]) < FUNCTION_SHARE * count:
         return LanguageFault("vocabulary", "a list of words")
-    if single > SINGLE_WORDS and 2 * single > count:
+    if single_count > SINGLE_WORDS and 2 * single_count > count:
         return LanguageFault("vocabulary", "a list of words")
-    often = Counter(all_words) if count - len(set(all_words)) >= MOST_USES else {}
-    if any(n > MOST_USES for w, n in often.items() if w not in FUNCTION_WORDS):
+    counts = Counter(all_words) if count - len(set(all_words)) >= MOST_USES else {}
+    if any(n > MOST_USES for w, n in counts.items() if w not in FUNCTION_WORDS):
         return LanguageFault("repetition", "one word again and again")
     return None
 
@@ -161,15 +161,19 @@ def _is_odd(word: str) -> bool:
     return not is_known and plain not in _SOUNDS
 
 
-def _verbless(parts: list[list[str]]) -> LanguageFault | None:
-    verb = max(map(len, parts)) <= VERBLESS or any(may_be_verb(w) for part in parts for w in part)
-    return None if verb else LanguageFault("grammar", "no verb")
+def _verb_fault(parts: list[list[str]]) -> LanguageFault | None:
+    has_verb = max(map(len, parts)) <= VERBLESS or any(
+        may_be_verb(w) for part in parts for w in part
+    )
+    return None if has_verb else LanguageFault("grammar", "no verb")
 
 
-def _ending(parts: list[list[str]], sentence: str) -> LanguageFault | None:
+def _ending_fault(parts: list[list[str]], sentence: str) -> LanguageFault | None:
     all_words = [w for part in parts for w in part]
-    asks_so = sentence[-1] == "?" and all_words[-1] not in QUESTIONS  # `Sad in front of?`, `And?`
-    if asks_so or _OPEN_END.search(sentence) or all_words == ["oh", "my"]:
+    is_open_question = (
+        sentence[-1] == "?" and all_words[-1] not in QUESTIONS
+    )  # `Sad in front of?`, `And?`
+    if is_open_question or _OPEN_END.search(sentence) or all_words == ["oh", "my"]:
         return None
     if (
         sentence[-1] in ".!"

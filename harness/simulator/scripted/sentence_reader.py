@@ -51,18 +51,18 @@ class LexicalReader:
     @property
     def misses(self) -> int:
         """Number of sentences read so far, not counting those answered from the cache."""
-        return _heard.cache_info().misses
+        return _label.cache_info().misses
 
     def hear(self, sentences: Sequence[str]) -> list[SentenceLabel]:
         """Return each sentence as heard."""
-        return [_heard(sentence) for sentence in sentences]
+        return [_label(sentence) for sentence in sentences]
 
 
 LEXICAL = LexicalReader()
 
 
 @lru_cache(maxsize=16384)
-def _heard(sentence: str) -> SentenceLabel:
+def _label(sentence: str) -> SentenceLabel:
     from harness.simulator.scripted.judgements import judge
 
     judgement = judge(sentence)

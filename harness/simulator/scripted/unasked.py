@@ -31,26 +31,26 @@ FACTS_AT_TRUST = (3, 4, 5, 5)
 
 
 def unasked_disclosure(
-    state: State, strategy: str | None, rises: bool, heard: frozenset[str]
+    state: State, strategy: str | None, rises: bool, stems: frozenset[str]
 ) -> UserAnswer | None:
     """Return what the user tells after a reply of `strategy` that asked nothing, or None.
 
-    First choice is a sentence that shares words with the reply (`heard` are its stems), then the
+    First choice is a sentence that shares words with the reply (`stems`), then the
     next fact, then a topic that follows from the strategy.
     """
-    index = _taken_up(state, heard)
+    index = _most_shared_sentence(state, stems)
     if index is None:
         index = _next_fact(state)
     if index is None:
-        index = _follows(state, strategy, rises)
+        index = _related_sentence(state, strategy, rises)
     if index is None:
         return None
     return UserAnswer((state.user.persona.tellable[index].text,), index)
 
 
-def _taken_up(state: State, heard: frozenset[str]) -> int | None:
+def _most_shared_sentence(state: State, stems: frozenset[str]) -> int | None:
     """Return the untold sentence that shares most words with the reply, at least two."""
-    touched = sharing(state.user.persona_index, heard)
+    touched = sharing(state.user.persona_index, stems)
     return next((n for n in touched if _may_be_told(state, n)), None)
 
 
@@ -59,7 +59,7 @@ def _next_fact(state: State) -> int | None:
     return next((n for n in range(limit) if n not in state.disclosed.told), None)
 
 
-def _follows(state: State, strategy: str | None, rises: bool) -> int | None:
+def _related_sentence(state: State, strategy: str | None, rises: bool) -> int | None:
     topics = (AFTER_RISE if rises else AFTER_FALL).get(strategy or "other", ())
     by_topic = BY_TOPIC[state.user.persona_index]
     follows = (index for topic in topics for index in by_topic[topic])

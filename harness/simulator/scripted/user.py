@@ -83,19 +83,19 @@ class ScriptedSimulator:
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
         """Return the opening of each conversation, the same for all keys of a group."""
-        return [self._opened(key) for key in keys]
+        return [self._opening(key) for key in keys]
 
     def answer(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
         """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
-        asked = list(zip(turns, replies, strict=True))
-        answers = [self._answered_before(turn, reply) for turn, reply in asked]
+        pairs = list(zip(turns, replies, strict=True))
+        answers = [self._cached_answer(turn, reply) for turn, reply in pairs]
         new = [number for number, answer in enumerate(answers) if answer is None]
         readings = read_all([replies[number].text for number in new], self.reader)
         draws = draws_of_turns([(turns[n].state.key, turns[n].state.turn + 1) for n in new])
         for number, reading, (u, w) in zip(new, readings, draws, strict=True):
-            turn, reply = asked[number]
+            turn, reply = pairs[number]
             answer = answers[number] = self._answer(turn, reply, reading, u, w)
             if turn.state.key.split == HELD_OUT:
                 self._held_out_cache.keep_answer(turn.state, reply, answer)
@@ -110,10 +110,10 @@ class ScriptedSimulator:
     ) -> list[float]:
         """Return `rise_probability` for each pair of state and reply."""
         readings = read_all([reply.text for reply in replies], self.reader)
-        asked = zip(states, replies, readings, strict=True)
-        return [dynamics.rise_probability(self._appraise(*one).logit) for one in asked]
+        triples = zip(states, replies, readings, strict=True)
+        return [dynamics.rise_probability(self._appraise(*triple).logit) for triple in triples]
 
-    def _opened(self, key: ConversationKey) -> UserTurn:
+    def _opening(self, key: ConversationKey) -> UserTurn:
         if key.split != HELD_OUT:
             return self._open(key)
         turn = self._held_out_cache.opening(key)
@@ -122,7 +122,7 @@ class ScriptedSimulator:
             self._held_out_cache.keep_opening(key, turn)
         return turn
 
-    def _answered_before(self, turn: UserTurn, reply: SupporterReply) -> UserTurn | None:
+    def _cached_answer(self, turn: UserTurn, reply: SupporterReply) -> UserTurn | None:
         is_held_out = turn.state.key.split == HELD_OUT
         return self._held_out_cache.answer(turn.state, reply) if is_held_out else None
 
@@ -149,9 +149,9 @@ class ScriptedSimulator:
         rises = u[0] < dynamics.rise_probability(appraised.logit)
         large = u[1] < dynamics.large_probability(rises, appraised.appraisal.worth, state.emotion)
         change = self._change(rises, large, state.emotion)
-        after = self._after(state, change, rises, appraised, u)
+        after = self._next_state(state, change, rises, appraised, u)
         ended = ending(after.emotion, after.turn, self.difficulty)
-        heard = _heard(state, reply.text, appraised, change)
+        heard = _reply_effect(state, reply.text, appraised, change)
         disclosed, text = voice.compose_answer(after, heard, self._disclosure, ended, u[5:], w)
         text = manner(text, state.user.persona.voice)
         return _turn(text, after, disclosed, change, ended, appraised)
@@ -178,7 +178,7 @@ class ScriptedSimulator:
         size = dynamics.change_size(large, self.difficulty)
         return min(100, max(0, emotion + (size if rises else -size))) - emotion
 
-    def _after(
+    def _next_state(
         self,
         state: State,
         change: int,
@@ -211,7 +211,7 @@ class ScriptedSimulator:
         )
 
 
-def _heard(
+def _reply_effect(
     state: State, text: str, appraised: _AppraisedReply, change: int
 ) -> reactions.ReplyEffect:
     """Return what the user's next words depend on, given their state before the reply."""
@@ -221,8 +221,8 @@ def _heard(
     if appraised.puzzle is not None:
         return reactions.ReplyEffect(change, "puzzled", None, last, stems, closes=True)
     question = reading.question
-    taken = reasons.AppraisedReply(appraised.appraisal, reading, state)
-    reason = reasons.of_rise(taken) if change > 0 else reasons.of_fall(taken)
+    reply = reasons.AppraisedReply(appraised.appraisal, reading, state)
+    reason = reasons.of_rise(reply) if change > 0 else reasons.of_fall(reply)
     closes = appraised.hurts and not questions.asks_with_care(question)
     harsh = closes and reasons.is_harsh(reading)
     if harsh and questions.speaks_of_dying(text):

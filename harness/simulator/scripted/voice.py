@@ -51,8 +51,8 @@ def opening(
 def opener(user: User, u: Sequence[float]) -> str:
     """Return the first sentence. If the first fact names the topic, it may leave the topic out."""
     persona = user.persona
-    named_at_once = not content(persona.topic).isdisjoint(content(persona.facts[0]))
-    if named_at_once and u[0] < 0.5:
+    fact_names_topic = not content(persona.topic).isdisjoint(content(persona.facts[0]))
+    if fact_names_topic and u[0] < 0.5:
         return pick(LINES["opener_without_topic"][persona.voice], u[1])
     return pick(LINES["opener"][persona.voice], u[1]).format(t=persona.topic)
 
@@ -72,18 +72,18 @@ def compose_answer(
     """
     shows, turn = u[1] < rule.expression, _TurnComposer(state, heard, rule, w)
     if ended is not None:
-        told = turn.tell_last(ended)
-        first = reaction(state, heard, shows, u[0], told, ended=True)
-        return state.disclosed, turn.last_words(first, told, ended)
-    told = turn.tell(u[2:])
-    first = reaction(state, heard, shows, u[0], told)
-    said_so = shows and heard.reason in ("suggest", "offer", "restate")
-    if told is not None and told.is_reaction and said_so:
-        told = replace(told, sentences=told.sentences[1:])
+        answer = turn.tell_last(ended)
+        first = reaction(state, heard, shows, u[0], answer, ended=True)
+        return state.disclosed, turn.last_words(first, answer, ended)
+    answer = turn.tell(u[2:])
+    first = reaction(state, heard, shows, u[0], answer)
+    is_expressed = shows and heard.reason in ("suggest", "offer", "restate")
+    if answer is not None and answer.is_reaction and is_expressed:
+        answer = replace(answer, sentences=answer.sentences[1:])
     path = state.user.path
     if path is not None and paths.is_testing(path, state.trust) and not heard.closes:
-        return turn.compose(first, told, None, None, turn.test(path, shows, u[7]))
-    return turn.compose(first, told, turn.feeling(told, u[3:6]), turn.need(told, u[6:8]))
+        return turn.compose(first, answer, None, None, turn.test(path, shows, u[7]))
+    return turn.compose(first, answer, turn.feeling(answer, u[3:6]), turn.need(answer, u[6:8]))
 
 
 class _TurnComposer:
@@ -108,26 +108,32 @@ class _TurnComposer:
             return None
         return unasked_disclosure(self.state, heard.strategy, heard.rises, heard.stems)
 
-    def feeling(self, told: UserAnswer | None, u: Sequence[float]) -> str | None:
+    def feeling(self, answer: UserAnswer | None, u: Sequence[float]) -> str | None:
         """Return the feeling that the user speaks of, if any."""
-        asked = told is not None and told.feeling_follows
-        closed = told is not None and (told.is_closed or told.need_follows)
-        named = told is not None and any(s.startswith("I feel ") for s in told.sentences)
-        if closed or named or not (asked or u[0] < feeling_chance(self.state.user.intention)):
+        is_asked = answer is not None and answer.feeling_follows
+        is_closed = answer is not None and (answer.is_closed or answer.need_follows)
+        names_feeling = answer is not None and any(
+            s.startswith("I feel ") for s in answer.sentences
+        )
+        if (
+            is_closed
+            or names_feeling
+            or not (is_asked or u[0] < feeling_chance(self.state.user.intention))
+        ):
             return None
         feelings = feelings_of(self.state)
         return pick(feelings, u[1]) if feelings else None
 
-    def need(self, told: UserAnswer | None, u: Sequence[float]) -> str | None:
+    def need(self, answer: UserAnswer | None, u: Sequence[float]) -> str | None:
         """Return a line about the user's intention, or None."""
-        asked = told is not None and told.need_follows
-        refused = told is not None and told.is_refusal
-        if self.heard.closes or refused or (u[0] >= self.rule.expression and not asked):
+        is_asked = answer is not None and answer.need_follows
+        refuses = answer is not None and answer.is_refusal
+        if self.heard.closes or refuses or (u[0] >= self.rule.expression and not is_asked):
             return None
-        rises = self.heard.rises and not asked
-        shown = "tell" if self._leads(told) and self.rule.lines == "free" else self.rule.lines
+        rises = self.heard.rises and not is_asked
+        style = "tell" if self._leads(answer) and self.rule.lines == "free" else self.rule.lines
         user = self.state.user
-        return need_line(shown, user.intention, self.state.emotion, rises, self.before.needs, u[1])
+        return need_line(style, user.intention, self.state.emotion, rises, self.before.needs, u[1])
 
     def test(self, path: str, shows: bool, u: float) -> str:
         """Return a line that tests the supporter; after thanks it begins with `But`."""
@@ -135,9 +141,9 @@ class _TurnComposer:
         self.lines.add(line)
         return paths.taking_back(line) if shows and self.heard.rises else line
 
-    def _leads(self, told: UserAnswer | None) -> bool:
+    def _leads(self, answer: UserAnswer | None) -> bool:
         """Return whether the need precedes an unasked disclosure."""
-        unasked = told is not None and told.index is not None and self.heard.question is None
+        unasked = answer is not None and answer.index is not None and self.heard.question is None
         weighs = self.state.emotion < MET
         return unasked and weighs and self.heard.rises and self.w[5] < LED_TO
 
@@ -155,21 +161,21 @@ class _TurnComposer:
             return None
         return answers.answer(self.state, question, heard.rises, self.w)
 
-    def last_words(self, first: str, told: UserAnswer | None, ended: str) -> str:
+    def last_words(self, first: str, answer: UserAnswer | None, ended: str) -> str:
         """Return the last reaction, the answer to a question, and goodbye."""
         goodbye = farewell(ended, self.heard.reason in ("cruel", "death"), self.state.user)
         if ended == "success":
             return goodbye
-        parts = [] if told is None else [*told.sentences]
-        if told is not None and told.feeling_follows and (feelings := feelings_of(self.state)):
-            felt = self._feeling(pick(feelings, self.w[10]))
-            parts.insert(0 if told.index is not None else len(parts), felt)
+        parts = [] if answer is None else [*answer.sentences]
+        if answer is not None and answer.feeling_follows and (feelings := feelings_of(self.state)):
+            line = self._feeling(pick(feelings, self.w[10]))
+            parts.insert(0 if answer.index is not None else len(parts), line)
         return " ".join((first, *parts, goodbye))
 
     def compose(
         self,
         first: str,
-        told: UserAnswer | None,
+        answer: UserAnswer | None,
         feeling: str | None,
         need: str | None,
         test: str | None = None,
@@ -179,28 +185,32 @@ class _TurnComposer:
         self.lines.add(first)
         if self.heard.denied and first in _HURT:
             parts.append(self.heard.denied)
-        leads = need is not None and self._leads(told)
+        leads = need is not None and self._leads(answer)
         complains = not self.heard.rises and self.heard.question is None
-        if need and (leads or (complains and told is not None)):
+        if need and (leads or (complains and answer is not None)):
             parts.append(need)
-        elif told is not None and self.heard.question is None and self.w[6] < LED_TO:
+        elif answer is not None and self.heard.question is None and self.w[6] < LED_TO:
             parts.append(self._line("go_on" if self.heard.rises else "explain"))
-        felt = [self._feeling(feeling)] if feeling else []
-        asked = told is not None and told.feeling_follows and told.index is not None
-        if told is not None:
-            parts += [*felt, *told.sentences] if asked else [*told.sentences, *felt]
-            self.lines.update(told.lines)
+        feeling_lines = [self._feeling(feeling)] if feeling else []
+        asks_feeling = answer is not None and answer.feeling_follows and answer.index is not None
+        if answer is not None:
+            parts += (
+                [*feeling_lines, *answer.sentences]
+                if asks_feeling
+                else [*answer.sentences, *feeling_lines]
+            )
+            self.lines.update(answer.lines)
         else:
-            parts += felt
+            parts += feeling_lines
         if need and need not in parts:
             parts.append(need)
         if test:
             parts.append(test)
-        answers_it = told is not None and told.is_reaction
+        answers_it = answer is not None and answer.is_reaction
         if not parts and not self.heard.closes and not answers_it:
             parts.append(pick_unsaid(LINES["silent"]["any"], before.lines, self.w[7]))
             self.lines.add(parts[-1])
-        index = None if told is None else told.index
+        index = None if answer is None else answer.index
         disclosed = Disclosures(
             before.told if index is None else (*before.told, index),
             before.feelings | {feeling} if feeling else before.feelings,

@@ -27,16 +27,16 @@ class Regression:
     def probabilities(self, features: Collection[str]) -> tuple[float, ...]:
         """Return the probability of each kind, in the order of the file's columns."""
         rows, parsed = self._rows, self._parsed
-        found = []
+        weights = []
         for feature in features:
             row = parsed.get(feature)
             if row is None and feature in rows:
                 row = parsed[feature] = tuple(map(int, rows[feature].split("\t")))
             if row is not None:
-                found.append(row)
-        scores = list(map(sum, zip(*found, strict=True)))
-        most = max(scores)
-        odds = [math.exp((score - most) / 100) for score in scores]
+                weights.append(row)
+        scores = list(map(sum, zip(*weights, strict=True)))
+        highest = max(scores)
+        odds = [math.exp((score - highest) / 100) for score in scores]
         total = sum(odds)
         return tuple([o / total for o in odds])
 

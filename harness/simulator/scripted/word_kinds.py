@@ -59,14 +59,14 @@ class PhraseMatch:
 @cache
 def word_kinds() -> Mapping[str, tuple[str, ...]]:
     """Return the kinds of each word, likeliest first. Raises ConfigError for a malformed file."""
-    table, known = {}, dict[str, tuple[str, ...]]()
+    table, parsed = {}, dict[str, tuple[str, ...]]()
     rows = columns_by_line(WORD_KINDS, ("word", "kinds"), {})
     for where, (word, listed) in rows:
-        if listed not in known:
+        if listed not in parsed:
             kinds = tuple(listed.split(","))
             require(where, "kinds must be known ones", KINDS.issuperset(kinds), listed)
-            known[listed] = kinds
-        table[word] = known[listed]
+            parsed[listed] = kinds
+        table[word] = parsed[listed]
     return table
 
 
@@ -74,16 +74,16 @@ def phrases_in(words: Sequence[str]) -> Iterator[PhraseMatch]:
     """Yield all matches of phrases in `words`, including overlapping ones."""
     count = len(words)
     for start, word in enumerate(words):
-        reached = [(root, start) for root in (_trie(ANY_FEW), _trie(ANY), _trie(word)) if root]
-        while reached:
-            node, at = reached.pop()
+        stack = [(root, start) for root in (_trie(ANY_FEW), _trie(ANY), _trie(word)) if root]
+        while stack:
+            node, index = stack.pop()
             for polarity, kind in node.get(_END, ()):
-                yield PhraseMatch(start, at, polarity, kind)
-            if at < count:
-                if words[at] in node:
-                    reached.append((node[words[at]], at + 1))
+                yield PhraseMatch(start, index, polarity, kind)
+            if index < count:
+                if words[index] in node:
+                    stack.append((node[words[index]], index + 1))
                 if ANY in node:
-                    reached.append((node[ANY], at + 1))
+                    stack.append((node[ANY], index + 1))
 
 
 @cache
@@ -104,7 +104,7 @@ def _trie(first: str) -> _Trie:
     """Return the trie of the phrases that begin with `first`. Built on first use of that word."""
     root: _Trie = {}
     for polarity, kind, phrase in _by_first_word().get(first, ()):
-        for words in _written_out(phrase.split()):
+        for words in _expand(phrase.split()):
             node = root
             for word in words:
                 node = node.setdefault(word, {})
@@ -112,10 +112,10 @@ def _trie(first: str) -> _Trie:
     return root
 
 
-def _written_out(pattern: Sequence[str]) -> list[list[str]]:
+def _expand(pattern: Sequence[str]) -> list[list[str]]:
     """Return the pattern expanded once for each number of words that ANY_FEW may match."""
-    ways: list[list[str]] = [[]]
+    expansions: list[list[str]] = [[]]
     for word in pattern:
         fillings = [[ANY] * n for n in range(FEW + 1)] if word == ANY_FEW else [[word]]
-        ways = [way + filling for way in ways for filling in fillings]
-    return ways
+        expansions = [expansion + filling for expansion in expansions for filling in fillings]
+    return expansions

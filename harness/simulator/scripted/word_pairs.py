@@ -56,63 +56,63 @@ _BEFORE_MAYBE = LICENCES | BE | PRONOUNS
 _JOINTS_ALL, _JOINTS_TIGHT = JOINTS | QUESTIONS, JOINTS - {"and", "or"}
 
 
-def wrong_pair(clause: list[str], asked: bool) -> str | None:
+def wrong_pair(clause: list[str], is_question: bool) -> str | None:
     """Return the first pair in a clause that English excludes, quoted for a reader; or None."""
-    met = english_bigrams().met
-    for place, (first, second) in enumerate(pairwise(clause)):
-        if met(first, second) or (first, second) in _SLIPS or _apart(clause, place):
+    is_known_pair = english_bigrams().met
+    for index, (first, second) in enumerate(pairwise(clause)):
+        if is_known_pair(first, second) or (first, second) in _SLIPS or _are_apart(clause, index):
             continue
-        if second in FORBIDDEN.get(first, ()) and not _is_inverted(clause, place, asked):
+        if second in FORBIDDEN.get(first, ()) and not _is_inverted(clause, index, is_question):
             return f"'{first} {second}'"
         if (
             second in PRONOUNS
             and first in _NOT_BEFORE_PRONOUNS
-            and not _is_inverted(clause, place, asked)
+            and not _is_inverted(clause, index, is_question)
         ):
             return f"'{first} {second}'"
         if second in NOUNS and (first.endswith("ing") or first in _JOINTS_TIGHT):
             return f"'{first} {second}'"
-    return _jammed(clause)
+    return _find_run_on(clause)
 
 
-def _is_inverted(clause: list[str], place: int, asked: bool) -> bool:
+def _is_inverted(clause: list[str], index: int, is_question: bool) -> bool:
     """Return whether a verb precedes its subject as in questions: `Are you`, `how could they`."""
-    if clause[place] not in _TURNS:
+    if clause[index] not in _TURNS:
         return False
-    return asked or place == 0 or clause[place - 1] in _OPENS_QUESTION
+    return is_question or index == 0 or clause[index - 1] in _OPENS_QUESTION
 
 
-def _apart(clause: list[str], place: int) -> bool:
+def _are_apart(clause: list[str], index: int) -> bool:
     """Return whether two neighbours belong to different phrases.
 
     Examples: `all you had | was`, `part of you | feels`.
     """
-    before, (first, second) = clause[:place], clause[place : place + 2]
-    if second in ("is", "was") and ("what" in before or "all" in before):
+    preceding, (first, second) = clause[:index], clause[index : index + 2]
+    if second in ("is", "was") and ("what" in preceding or "all" in preceding):
         return True
-    if first in PRONOUNS and before and second in _S_FORMS_OR_HAVE:
-        return before[-1] in _BEFORE_PRONOUNS
-    return first in BE and second in PRONOUNS and before[-1:] == ["it"]
+    if first in PRONOUNS and preceding and second in _S_FORMS_OR_HAVE:
+        return preceding[-1] in _BEFORE_PRONOUNS
+    return first in BE and second in PRONOUNS and preceding[-1:] == ["it"]
 
 
-def _jammed(clause: list[str]) -> str | None:
+def _find_run_on(clause: list[str]) -> str | None:
     """Return where a second sentence begins inside the first: `you feel sad you are brave`."""
-    for before, subject, verb in zip(clause, clause[1:], clause[2:], strict=False):
-        if before in INFINITIVE_TAKERS and subject == "to" and verb in ARTICLES:
-            return f"'{before} to {verb}'"
-        if before in _JOINTS_ALL and subject == "you" and verb in ADJECTIVES:
-            return f"'{before} you {verb}'"
-        if before in _ADVERBS and subject in _DO and verb in _AFTER_SUBJECT:
+    for previous, subject, verb in zip(clause, clause[1:], clause[2:], strict=False):
+        if previous in INFINITIVE_TAKERS and subject == "to" and verb in ARTICLES:
+            return f"'{previous} to {verb}'"
+        if previous in _JOINTS_ALL and subject == "you" and verb in ADJECTIVES:
+            return f"'{previous} you {verb}'"
+        if previous in _ADVERBS and subject in _DO and verb in _AFTER_SUBJECT:
             return f"'{subject} {verb}'"
-        if english_bigrams().met(before, subject):
+        if english_bigrams().met(previous, subject):
             continue
         begins = subject in _NEW_SUBJECTS and verb in _NEW_VERBS
-        noun = before not in _NOT_NOUNS
-        licensed = before in LICENCES or noun or _follows_degree(clause, before)
+        noun = previous not in _NOT_NOUNS
+        licensed = previous in LICENCES or noun or _follows_degree(clause, previous)
         if begins and not licensed:
-            return f"a new sentence after '{before}'"
-        if subject in ("maybe", "perhaps") and before not in _BEFORE_MAYBE:
-            return f"a new sentence after '{before}'"
+            return f"a new sentence after '{previous}'"
+        if subject in ("maybe", "perhaps") and previous not in _BEFORE_MAYBE:
+            return f"a new sentence after '{previous}'"
     return None
 
 

@@ -25,8 +25,10 @@ def mended(word: str) -> str:
     if len(word) < SHORTEST_MENDED or len(word) > LONGEST_MENDED or word in counts:
         return word
     nearby = _without_a_double(word) | _swaps(word)
-    candidates = [near for near in nearby | _one_letter_longer(word) if near in counts]
-    return max(candidates, key=lambda near: (counts[near], near), default=word)
+    candidates = [
+        neighbour for neighbour in nearby | _one_letter_longer(word) if neighbour in counts
+    ]
+    return max(candidates, key=lambda neighbour: (counts[neighbour], neighbour), default=word)
 
 
 def _without_a_double(word: str) -> set[str]:
@@ -34,8 +36,8 @@ def _without_a_double(word: str) -> set[str]:
 
 
 def _swaps(word: str) -> set[str]:
-    places = range(len(word) - 1)
-    return {word[:n] + word[n + 1] + word[n] + word[n + 2 :] for n in places}
+    indices = range(len(word) - 1)
+    return {word[:n] + word[n + 1] + word[n] + word[n + 2 :] for n in indices}
 
 
 @cache
@@ -50,8 +52,8 @@ def _one_letter_longer(word: str) -> set[str]:
 
     `cheer` is therefore not corrected to `cheers`.
     """
-    places = range(1, len(word))
-    longer = {word[:n] + letter + word[n:] for n in places for letter in _LETTERS}
+    indices = range(1, len(word))
+    longer = {word[:n] + letter + word[n:] for n in indices for letter in _LETTERS}
     return {other for other in longer if other[:-1] != word}
 
 
@@ -139,11 +141,11 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=4096)
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(chain.from_iterable(map(_spelt, _WORD.findall(_ascii(text).lower()))))
+    return tuple(chain.from_iterable(map(_correct, _WORD.findall(_ascii(text).lower()))))
 
 
 @lru_cache(maxsize=16384)
-def _spelt(word: str) -> tuple[str, ...]:
+def _correct(word: str) -> tuple[str, ...]:
     """Return a word corrected, or a contraction as its two words."""
     expanded = _CONTRACTED.get(word)
     return tuple(expanded.split()) if expanded else (mended(word),)
@@ -153,8 +155,8 @@ def _ascii(text: str) -> str:
     """Return `text` without accents and invisible characters."""
     if text.isascii():
         return text
-    spelt = unicodedata.normalize("NFKD", text.replace("\u2019", "'"))
-    return "".join([c for c in spelt if unicodedata.category(c) not in _UNSEEN])
+    decomposed = unicodedata.normalize("NFKD", text.replace("\u2019", "'"))
+    return "".join([c for c in decomposed if unicodedata.category(c) not in _UNSEEN])
 
 
 def clauses(sentence: str) -> list[str]:

@@ -39,8 +39,8 @@ def says_neither(question: ParsedQuestion, text: str) -> bool:
         return True
     if question.subject not in ("home", "support"):
         return question.subject not in _YES_OR_NO
-    alone = _ALONE.search(text) is not None
-    return not alone and ("alone" in question.plain or _COMPANY.search(text) is None)
+    is_alone = _ALONE.search(text) is not None
+    return not is_alone and ("alone" in question.plain or _COMPANY.search(text) is None)
 
 
 def says_no(question: ParsedQuestion, text: str) -> bool:

@@ -32,48 +32,50 @@ ON_TOPIC = 3.0
 def subject_of(plain: str) -> str | None:
     """Return the subject of a question, one of SUBJECTS; None without a cue."""
     votes = dict[str, float]()
-    for found in _CUES.find(plain.split()):
-        weight = found.pattern.weight / (1 + 0.05 * found.at)
-        votes[found.pattern.cue] = votes.get(found.pattern.cue, 0.0) + weight
+    for match in _CUES.find(plain.split()):
+        weight = match.pattern.weight / (1 + 0.05 * match.at)
+        votes[match.pattern.cue] = votes.get(match.pattern.cue, 0.0) + weight
     return max(votes, key=lambda subject: votes[subject]) if votes else None
 
 
-def question_of(said: Collection[ParsedSentence]) -> ParsedSentence | None:
+def question_of(sentences: Collection[ParsedSentence]) -> ParsedSentence | None:
     """Return the question to answer: the last one about safety, or else the last one."""
-    asked = [s for s in said if s.asks]
-    grave = [s for s in asked if subject_of(s.plain) == SAFE]
-    chosen = grave or asked
+    questions = [s for s in sentences if s.asks]
+    about_safety = [s for s in questions if subject_of(s.plain) == SAFE]
+    chosen = about_safety or questions
     return chosen[-1] if chosen else None
 
 
-def answer(persona: int, question: ParsedSentence, told: Collection[int]) -> int | None:
+def answer(persona: int, question: ParsedSentence, told_indices: Collection[int]) -> int | None:
     """Return the index of the untold sentence that answers best; None if none is connected."""
     subject = subject_of(question.plain)
     scored = [
         (_overlap(persona, index, question.about) + (ON_TOPIC if topic == subject else 0), -index)
         for index, topic in enumerate(_topics(persona))
-        if index not in told and (topic != SAFE or subject == SAFE)
+        if index not in told_indices and (topic != SAFE or subject == SAFE)
     ]
     score, number = max(scored, default=(0.0, 0))
     least = 2 * NEAR if subject == ABSENT else NEAR
     return -number if score >= least else None
 
 
-def unasked_disclosure(persona: int, about: frozenset[str], told: Collection[int]) -> int | None:
+def unasked_disclosure(
+    persona: int, about: frozenset[str], told_indices: Collection[int]
+) -> int | None:
     """Return the index of an unasked disclosure: what the reply touches on, else the next one."""
     topics = _topics(persona)
-    left = [n for n, topic in enumerate(topics) if n not in told and topic != SAFE]
-    touched = [(_overlap(persona, n, about), -n) for n in left]
+    untold = [n for n, topic in enumerate(topics) if n not in told_indices and topic != SAFE]
+    touched = [(_overlap(persona, n, about), -n) for n in untold]
     weight, number = max(touched, default=(0.0, 0))
     if weight >= 2 * NEAR:
         return -number
-    return left[0] if left else None
+    return untold[0] if untold else None
 
 
 def uptake(persona: int, index: int, words: frozenset[str]) -> float:
     """Return the share of a told sentence's stems that are among `words`."""
-    own = _gists(persona)[index]
-    return len(own & words) / len(own) if own else 0.0
+    told_gist = _gists(persona)[index]
+    return len(told_gist & words) / len(told_gist) if told_gist else 0.0
 
 
 @cache

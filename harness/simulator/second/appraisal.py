@@ -59,7 +59,7 @@ class SecondAppraisal:
 
 
 def appraise(
-    heard: ParsedReply,
+    reply: ParsedReply,
     cut: bool,
     user: User,
     disclosed: Disclosures,
@@ -73,26 +73,26 @@ def appraise(
     `past` has the acts of each reply so far, `spoken` the policy's sentences so far, and
     `hurt_before` says whether an earlier reply was cruel.
     """
-    hurt = _hurt(heard, user.persona_index, disclosed)
-    acts = frozenset(act for act in heard.acts if act != "remark")
+    hurt = _hurt(reply, user.persona_index, disclosed)
+    acts = frozenset(act for act in reply.acts if act != "remark")
     doubt = dynamics.doubt(hurt)
     parts = _acts(acts, user, disclosed, past, acceptance)
-    uptake = _taken_up(heard, user, disclosed)
+    uptake = _uptake_worth(reply, user, disclosed)
     if uptake and acts:
         parts["taken_up"] = uptake
-    if hurt_before and any(s.judged.sorry for s in heard.said):
+    if hurt_before and any(s.judged.sorry for s in reply.said):
         parts["sorry"] = dynamics.SORRY
-    if not acts or (not uptake and _is_elsewhere(heard, user.persona_index, disclosed)):
+    if not acts or (not uptake and _is_elsewhere(reply, user.persona_index, disclosed)):
         parts["beside"] = -dynamics.BESIDE
-    orders = sum(s.judged.act == "advise" for s in heard.said)
-    if cut or heard.words > FAR_TOO_LONG or orders > ORDERS:
+    orders = sum(s.judged.act == "advise" for s in reply.said)
+    if cut or reply.words > FAR_TOO_LONG or orders > ORDERS:
         parts["too_much"] = -dynamics.TOO_MUCH
-    if any(s.plain in spoken for s in heard.said if len(s.about) > 1 or not s.asks):
+    if any(s.plain in spoken for s in reply.said if len(s.about) > 1 or not s.asks):
         parts["before"] = -dynamics.SAID_BEFORE
-    meant = {name: worth * (1 - doubt if worth > 0 else 1) for name, worth in parts.items()}
+    weighted = {name: worth * (1 - doubt if worth > 0 else 1) for name, worth in parts.items()}
     if doubt:
-        meant["hurt"] = -dynamics.CRUELTY * doubt
-    return SecondAppraisal(meant, acts, hurt >= HURTS_FROM)
+        weighted["hurt"] = -dynamics.CRUELTY * doubt
+    return SecondAppraisal(weighted, acts, hurt >= HURTS_FROM)
 
 
 def _acts(
@@ -103,24 +103,26 @@ def _acts(
     acceptance: Acceptance,
 ) -> dict[str, float]:
     """Return the scaled worth of each act, with the sum of their wear as a part of its own."""
-    told, share = len(disclosed.told), len(acts) ** -0.5 if acts else 1.0
-    parts, lost = dict[str, float](), 0.0
+    told_count, share = len(disclosed.told), len(acts) ** -0.5 if acts else 1.0
+    parts, worn = dict[str, float](), 0.0
     for act in sorted(acts):
-        fresh = dynamics.value(act, user.intention, acceptance.goal, told)
-        left = dynamics.worth_after_wear(fresh, dynamics.wear(act, past))
+        fresh = dynamics.value(act, user.intention, acceptance.goal, told_count)
+        worn_worth = dynamics.worth_after_wear(fresh, dynamics.wear(act, past))
         parts[act] = share * fresh
-        lost += share * (fresh - left)
-    if lost > 0:
-        parts["worn"] = -lost
+        worn += share * (fresh - worn_worth)
+    if worn > 0:
+        parts["worn"] = -worn
     return parts
 
 
-def _hurt(heard: ParsedReply, persona: int, disclosed: Disclosures) -> float:
+def _hurt(reply: ParsedReply, persona: int, disclosed: Disclosures) -> float:
     """Return the log-odds that a reply is cruel; restating what was told lowers them."""
     nats = []
-    for said in heard.said:
-        told = any(answers.uptake(persona, n, said.words) >= RETOLD for n in disclosed.told)
-        nats.append(said.judged.hurt - (GOOD_FAITH if told else 0.0))
+    for sentence in reply.said:
+        is_restated = any(
+            answers.uptake(persona, n, sentence.words) >= RETOLD for n in disclosed.told
+        )
+        nats.append(sentence.judged.hurt - (GOOD_FAITH if is_restated else 0.0))
     return hurt_of(nats)
 
 
@@ -129,48 +131,48 @@ def find_taken_up(text: str, user: User, disclosed: Disclosures) -> tuple[str, .
 
     Empty if the reply has no act or is not language.
     """
-    heard = read(text)
-    if heard.fault is not None or not {act for act in heard.acts if act != "remark"}:
+    reply = read(text)
+    if reply.fault is not None or not {act for act in reply.acts if act != "remark"}:
         return ()
     persona = user.persona
-    sentences = [persona.tellable[n].text for n in _sentences_taken(heard, user, disclosed)]
-    feelings = sorted(f for f in disclosed.feelings if _names(heard, f))
-    topic = [persona.topic] if _is_of_topic(heard, user.persona_index) else []
+    sentences = [persona.tellable[n].text for n in _taken_up_indices(reply, user, disclosed)]
+    feelings = sorted(f for f in disclosed.feelings if _names(reply, f))
+    topic = [persona.topic] if _is_of_topic(reply, user.persona_index) else []
     return (*sentences, *feelings, *topic)
 
 
-def _taken_up(heard: ParsedReply, user: User, disclosed: Disclosures) -> float:
+def _uptake_worth(reply: ParsedReply, user: User, disclosed: Disclosures) -> float:
     """Return the worth of taking up something told; the newest sentence counts most."""
-    taken = _sentences_taken(heard, user, disclosed)
-    if disclosed.told[-1] in taken:
+    indices = _taken_up_indices(reply, user, disclosed)
+    if disclosed.told[-1] in indices:
         return dynamics.TAKEN_UP
-    named = any(_names(heard, feeling) for feeling in disclosed.feelings)
+    named = any(_names(reply, feeling) for feeling in disclosed.feelings)
     return (
         dynamics.TAKEN_UP_BEFORE
-        if taken or named or _is_of_topic(heard, user.persona_index)
+        if indices or named or _is_of_topic(reply, user.persona_index)
         else 0.0
     )
 
 
-def _sentences_taken(heard: ParsedReply, user: User, disclosed: Disclosures) -> list[int]:
+def _taken_up_indices(reply: ParsedReply, user: User, disclosed: Disclosures) -> list[int]:
     """Return the indices of the told sentences that a reply takes up."""
-    persona, said = user.persona_index, [sentence.words for sentence in heard.said]
+    persona, spoken = user.persona_index, [sentence.words for sentence in reply.said]
     return [n for n in disclosed.told
-            if any(answers.uptake(persona, n, words) >= TAKES_UP for words in said)]  # fmt: skip
+            if any(answers.uptake(persona, n, words) >= TAKES_UP for words in spoken)]  # fmt: skip
 
 
-def _names(heard: ParsedReply, feeling: str) -> bool:
-    return any(feeling in said.plain.split() for said in heard.said)
+def _names(reply: ParsedReply, feeling: str) -> bool:
+    return any(feeling in sentence.plain.split() for sentence in reply.said)
 
 
-def _is_of_topic(heard: ParsedReply, persona: int) -> bool:
-    return not stems(EVERYONE[persona].topic).isdisjoint(heard.about)
+def _is_of_topic(reply: ParsedReply, persona: int) -> bool:
+    return not stems(EVERYONE[persona].topic).isdisjoint(reply.about)
 
 
-def _is_elsewhere(heard: ParsedReply, persona: int, disclosed: Disclosures) -> bool:
+def _is_elsewhere(reply: ParsedReply, persona: int, disclosed: Disclosures) -> bool:
     """Return whether a reply is about something that the user has not told, and not about them."""
-    told = frozenset[str]().union(
+    told_stems = frozenset[str]().union(
         *[answers.sentence_stems(persona)[n] for n in disclosed.told]
     )  # fmt: skip
-    to_user = any("you" in s.plain.split() or "your" in s.plain.split() for s in heard.said)
-    return not to_user and len(heard.about) >= BESIDE_FROM and heard.about.isdisjoint(told)
+    to_user = any("you" in s.plain.split() or "your" in s.plain.split() for s in reply.said)
+    return not to_user and len(reply.about) >= BESIDE_FROM and reply.about.isdisjoint(told_stems)

@@ -119,14 +119,14 @@ def home(difficulty: DifficultyConfig, temperament: str) -> float:
     return difficulty.start_emotion + level + TEMPERAMENT[temperament] - reluctance
 
 
-def value(act: str, intention: str, goal: float, told: int) -> float:
+def value(act: str, intention: str, goal: float, told_count: int) -> float:
     """Return the worth of an act to a user with `intention`, before wear.
 
-    `goal` is Acceptance.goal, and `told` the number of sentences told so far.
+    `goal` is Acceptance.goal, and `told_count` the number of sentences told so far.
     """
     fit = sum(p * w for p, w in zip(PROVIDES[act], WANTS[intention], strict=True))
     if act in INFORMED and fit > 0:
-        fit *= min(1.0, (1 + told) / (1 + ENOUGH_TOLD))
+        fit *= min(1.0, (1 + told_count) / (1 + ENOUGH_TOLD))
     return goal * fit + (1 - goal) * KINDNESS[act]
 
 

@@ -60,25 +60,29 @@ class Patterns:
     def find(self, words: Sequence[str]) -> list[PatternMatch]:
         """Return the matches in a sentence, at most one per pattern and position."""
         row = (START, *words, END)
-        begin, ends = self._by_word, self._by_two
-        found = []
-        for at, word in enumerate(row):
-            if word in begin:
-                found += [PatternMatch(p, at) for p in begin[word] if _fits(p.parts, row, at)]
-            two = row[at : at + 2]
-            if two in ends:
-                found += [PatternMatch(p, at) for p in ends[two] if _fits(p.parts, row, at)]
-        return found
+        by_word, by_two = self._by_word, self._by_two
+        matches = []
+        for index, word in enumerate(row):
+            if word in by_word:
+                matches += [
+                    PatternMatch(p, index) for p in by_word[word] if _fits(p.parts, row, index)
+                ]
+            pair = row[index : index + 2]
+            if pair in by_two:
+                matches += [
+                    PatternMatch(p, index) for p in by_two[pair] if _fits(p.parts, row, index)
+                ]
+        return matches
 
 
-def _fits(parts: Sequence[Part | str], row: Sequence[str], at: int) -> bool:
+def _fits(parts: Sequence[Part | str], row: Sequence[str], index: int) -> bool:
     for number, part in enumerate(parts):
         if part == "_":
-            rest = parts[number + 1 :]
-            return any(_fits(rest, row, at + gap) for gap in range(GAP + 1))
-        if at >= len(row) or (isinstance(part, frozenset) and row[at] not in part):
+            following = parts[number + 1 :]
+            return any(_fits(following, row, index + gap) for gap in range(GAP + 1))
+        if index >= len(row) or (isinstance(part, frozenset) and row[index] not in part):
             return False
-        at += 1
+        index += 1
     return True
 
 
@@ -93,10 +97,10 @@ def read(path: Path, cues: Sequence[str], denials: frozenset[str]) -> Patterns:
             continue
         require(where, "a weight must be a number", _is_number(weight), weight)
         parts = tuple([_part(where, word, classes) for word in text.split()])
-        starts = isinstance(parts[0], frozenset)
-        require(where, "a pattern must begin with words", starts, text)
-        denied = any(isinstance(part, frozenset) and part <= denials for part in parts)
-        patterns.append(Pattern(cue, float(weight), parts, not denied))
+        begins_with_words = isinstance(parts[0], frozenset)
+        require(where, "a pattern must begin with words", begins_with_words, text)
+        has_denial = any(isinstance(part, frozenset) and part <= denials for part in parts)
+        patterns.append(Pattern(cue, float(weight), parts, not has_denial))
     return Patterns(patterns)
 
 
@@ -104,12 +108,12 @@ def _part(where: str, word: str, classes: dict[str, frozenset[str]]) -> Part | s
     if word in ("*", "_"):
         return None if word == "*" else word
     words: set[str] = set()
-    for one in word.split("|"):
-        if one.startswith("@"):
-            require(where, "a class must stand above its first use", one[1:] in classes, one)
-            words |= classes[one[1:]]
+    for option in word.split("|"):
+        if option.startswith("@"):
+            require(where, "a class must stand above its first use", option[1:] in classes, option)
+            words |= classes[option[1:]]
         else:
-            words.add(one)
+            words.add(option)
     return frozenset(words)
 
 

@@ -90,18 +90,20 @@ def hurt_of(nats: Sequence[float]) -> float:
 @lru_cache(maxsize=16384)
 def read(text: str) -> ParsedReply:
     """Return the reading of a reply. Never fails, whatever the text."""
-    spoken = sentences(text)
-    said = tuple([_said(sentence) for sentence in spoken])
-    about = frozenset[str]().union(*[s.about for s in said])
-    words = [word for sentence in spoken for word in sentence.words]
-    return ParsedReply(said, about, len(words), _fault(text, words))
+    parts = sentences(text)
+    parsed = tuple([_parse(sentence) for sentence in parts])
+    about = frozenset[str]().union(*[s.about for s in parsed])
+    words = [word for sentence in parts for word in sentence.words]
+    return ParsedReply(parsed, about, len(words), _fault(text, words))
 
 
 @lru_cache(maxsize=16384)
-def _said(sentence: Sentence) -> ParsedSentence:
+def _parse(sentence: Sentence) -> ParsedSentence:
     plain = " ".join(sentence.words)
-    every = frozenset(map(stem, sentence.words))
-    return ParsedSentence(judge(sentence), stems_of(sentence.words), plain, every, sentence.asks)
+    all_stems = frozenset(map(stem, sentence.words))
+    return ParsedSentence(
+        judge(sentence), stems_of(sentence.words), plain, all_stems, sentence.asks
+    )
 
 
 def _fault(text: str, words: Sequence[str]) -> str | None:
@@ -115,8 +117,8 @@ def _fault(text: str, words: Sequence[str]) -> str | None:
         return "script"
     if _MARKUP.search(text):
         return "signs"
-    known = known_words()
-    if len(words) > FEW and sum(w in known for w in words) < LEAST_KNOWN * len(words):
+    vocabulary = known_words()
+    if len(words) > FEW and sum(w in vocabulary for w in words) < LEAST_KNOWN * len(words):
         return "vocabulary"
     if len(words) < SOME_LENGTH:
         return None
@@ -133,5 +135,5 @@ def _fault(text: str, words: Sequence[str]) -> str | None:
 def _known_pairs(words: Sequence[str]) -> float:
     """Return the share of neighbouring words that are pairs among the regression's features."""
     table = weights()
-    met = [f"{first} {second}" in table for first, second in pairwise(words)]
-    return sum(met) / len(met)
+    is_known = [f"{first} {second}" in table for first, second in pairwise(words)]
+    return sum(is_known) / len(is_known)

@@ -77,7 +77,7 @@ def judge(sentence: Sentence) -> SentenceScores:
     shares = _shares(features(sentence, signs))
     warmth, harm = _strength(signs, WARM), _strength(signs, HARM, LABEL)
     hurt = math.log(shares[-1] / (1 - shares[-1])) + CUE_NATS * (harm - 0.3 * warmth)
-    sorry = any(found.pattern.cue == SORRY for found in signs)
+    sorry = any(match.pattern.cue == SORRY for match in signs)
     return SentenceScores(_act(sentence, signs, shares), hurt, sorry)
 
 
@@ -93,26 +93,26 @@ def features(sentence: Sentence, signs: Collection[PatternMatch]) -> set[str]:
     feature of its own (`!good`), as in Das and Chen (2001). In a sentence that addresses the user
     (`you`), each word also has a second feature.
     """
-    words = _denied(sentence.words[:MOST_WORDS])
-    found = {"", *words, *map(" ".join, zip(("^", *words), words, strict=False))}
-    found.update([f"#{sign.pattern.cue}" for sign in signs])
+    words = _mark_negated(sentence.words[:MOST_WORDS])
+    result = {"", *words, *map(" ".join, zip(("^", *words), words, strict=False))}
+    result.update([f"#{sign.pattern.cue}" for sign in signs])
     heavy = sum(sign.pattern.weight for sign in signs if sign.pattern.cue in ("harm", "label"))
-    found.add(f"#harm {min(3, int(2 * heavy))}")
-    found.add(f"#ends {words[-1]}" if words else "#ends")
+    result.add(f"#harm {min(3, int(2 * heavy))}")
+    result.add(f"#ends {words[-1]}" if words else "#ends")
     if sentence.asks:
-        found.add("?")
+        result.add("?")
     if not _YOU.isdisjoint(words):
-        found.update([f"you {word} +" for word in words])
+        result.update([f"you {word} +" for word in words])
     elif not _I.isdisjoint(words):
-        found.add("#i")
-    return found
+        result.add("#i")
+    return result
 
 
-def _denied(words: Sequence[str]) -> list[str]:
-    left, marked = 0, []
+def _mark_negated(words: Sequence[str]) -> list[str]:
+    words_left, marked = 0, []
     for word in words:
-        marked.append(f"!{word}" if left and word not in DENIALS else word)
-        left = DENIED_WITHIN if word in DENIALS else max(0, left - 1)
+        marked.append(f"!{word}" if words_left and word not in DENIALS else word)
+        words_left = DENIED_WITHIN if word in DENIALS else max(0, words_left - 1)
     return marked
 
 
@@ -132,13 +132,13 @@ def known_words() -> frozenset[str]:
     return frozenset([name for name in weights() if name.isalpha()])
 
 
-def _shares(found: Collection[str]) -> list[float]:
+def _shares(sentence_features: Collection[str]) -> list[float]:
     """Return the probability of each of OUTCOMES."""
     table = weights()
-    known = [table[feature] for feature in found if feature in table]
-    scores = [sum(column) / 100 for column in zip(*known, strict=True)]
-    most = max(scores)
-    odds = [math.exp(score - most) for score in scores]
+    rows = [table[feature] for feature in sentence_features if feature in table]
+    scores = [sum(column) / 100 for column in zip(*rows, strict=True)]
+    highest = max(scores)
+    odds = [math.exp(score - highest) for score in scores]
     total = sum(odds)
     return [min(max(o / total, 1e-6), 1 - 1e-6) for o in odds]
 
@@ -146,25 +146,25 @@ def _shares(found: Collection[str]) -> list[float]:
 def _signs(sentence: Sentence) -> list[PatternMatch]:
     """Return the cues in a sentence that are not cancelled."""
     row = (patterns.START, *sentence.words)
-    return [found for found in _TABLE.find(sentence.words) if not _is_negated(found, row)]
+    return [match for match in _TABLE.find(sentence.words) if not _is_negated(match, row)]
 
 
-def _is_negated(found: PatternMatch, row: Sequence[str]) -> bool:
-    if not found.pattern.deniable:
+def _is_negated(match: PatternMatch, row: Sequence[str]) -> bool:
+    if not match.pattern.deniable:
         return False
-    before = row[max(0, found.at - DENIED_WITHIN) : found.at]
-    if not DENIALS.isdisjoint(before):
+    preceding = row[max(0, match.at - DENIED_WITHIN) : match.at]
+    if not DENIALS.isdisjoint(preceding):
         return True
-    return found.pattern.cue == LABEL and not _REPORTED.isdisjoint(before)
+    return match.pattern.cue == LABEL and not _REPORTED.isdisjoint(preceding)
 
 
 def _strength(signs: Iterable[PatternMatch], *cues: str) -> float:
     """Return the sum of the weights of `cues`; of cues at the same word the largest counts."""
-    at: dict[int, float] = {}
-    for found in signs:
-        if found.pattern.cue in cues:
-            at[found.at] = max(at.get(found.at, 0.0), found.pattern.weight)
-    return sum(at.values())
+    by_position: dict[int, float] = {}
+    for match in signs:
+        if match.pattern.cue in cues:
+            by_position[match.at] = max(by_position.get(match.at, 0.0), match.pattern.weight)
+    return sum(by_position.values())
 
 
 def _act(sentence: Sentence, signs: Sequence[PatternMatch], shares: Sequence[float]) -> str | None:
@@ -177,13 +177,13 @@ def _act(sentence: Sentence, signs: Sequence[PatternMatch], shares: Sequence[flo
     share = dict(zip(STRATEGIES, shares, strict=False))
     if sentence.asks and share["suggest"] < CERTAIN:
         return "ask"
-    cued: dict[str, float] = {}
-    for found in signs:
-        act = found.pattern.cue
+    cue_scores: dict[str, float] = {}
+    for match in signs:
+        act = match.pattern.cue
         if act in STRATEGY:
-            early = found.pattern.weight / (1 + LATER * found.at)
-            cued[act] = cued.get(act, 0.0) + early
-    score = {act: share[STRATEGY[act]] + CUE_SHARE * min(1.0, n) for act, n in cued.items()}
+            weight = match.pattern.weight / (1 + LATER * match.at)
+            cue_scores[act] = cue_scores.get(act, 0.0) + weight
+    score = {act: share[STRATEGY[act]] + CUE_SHARE * min(1.0, n) for act, n in cue_scores.items()}
     best = max(STRATEGIES, key=lambda s: share[s])
     default = "remark" if best == "other" else _ACTS_OF[best][0]
     if default not in score and share[best] >= LIKELY:

@@ -58,12 +58,12 @@ class Sentence:
 @lru_cache(maxsize=16384)
 def sentences(text: str) -> tuple[Sentence, ...]:
     """Return the sentences of a text that contain a word."""
-    found = []
+    result = []
     for part in _SENTENCE.findall(_plain(text)):
         words = _words(part)
         if words:
-            found.append(Sentence(words, part.rstrip().endswith("?")))
-    return tuple(found)
+            result.append(Sentence(words, part.rstrip().endswith("?")))
+    return tuple(result)
 
 
 def stems(text: str) -> frozenset[str]:
@@ -80,9 +80,9 @@ def stems_of(words: tuple[str, ...]) -> frozenset[str]:
 @lru_cache(maxsize=16384)
 def gist(text: str) -> frozenset[str]:
     """Return `stems`; if fewer than two, the stems of nearly all words."""
-    found = stems(text)
-    if len(found) > 1:
-        return found
+    content_stems = stems(text)
+    if len(content_stems) > 1:
+        return content_stems
     words = [word for sentence in sentences(text) for word in sentence.words]
     return frozenset([stem(word) for word in words if word not in _SMALLEST])
 
@@ -110,17 +110,17 @@ def _plain(text: str) -> str:
 def _words(text: str) -> tuple[str, ...]:
     words: list[str] = []
     for word in _WORD.findall(text):
-        words.extend(_spelt(word))
+        words.extend(_expand(word))
     return tuple(words)
 
 
 @lru_cache(maxsize=8192)
-def _spelt(word: str) -> tuple[str, ...]:
+def _expand(word: str) -> tuple[str, ...]:
     """Return a word, or the words of a contraction."""
-    whole = _WHOLE.get(word)
-    if whole is not None:
-        return tuple(whole.split())
-    for tail, spelt in _TAILS:
+    expansion = _WHOLE.get(word)
+    if expansion is not None:
+        return tuple(expansion.split())
+    for tail, expanded in _TAILS:
         if word.endswith(tail):
-            return (word.removesuffix(tail), *spelt.split())
+            return (word.removesuffix(tail), *expanded.split())
     return (word.removesuffix("'s"),)

@@ -45,18 +45,18 @@ class SecondSimulator:
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
     ) -> list[UserTurn]:
         """Return the user's answer to each reply. Raises ValueError for an ended conversation."""
-        return [self._answer(*asked) for asked in zip(turns, replies, strict=True)]
+        return [self._answer(*exchange) for exchange in zip(turns, replies, strict=True)]
 
     def rise_probability(self, state: SecondState, reply: SupporterReply) -> float:
         """Return the exact probability that `reply` raises the emotion of the user of `state`."""
         _, appraised = self._appraise(state, reply)
-        return dynamics.rise_probability(state.emotion, self._expected(state, appraised))
+        return dynamics.rise_probability(state.emotion, self._expected_mood(state, appraised))
 
     def rise_probabilities(
         self, states: Sequence[SecondState], replies: Sequence[SupporterReply]
     ) -> list[float]:
         """Return `rise_probability` for each pair of state and reply."""
-        return [self.rise_probability(*one) for one in zip(states, replies, strict=True)]
+        return [self.rise_probability(*pair) for pair in zip(states, replies, strict=True)]
 
     def _open(self, key: ConversationKey) -> UserTurn:
         user, u = draw_user(key, self.difficulty)
@@ -70,17 +70,17 @@ class SecondSimulator:
         self, state: SecondState, reply: SupporterReply
     ) -> tuple[str | None, SecondAppraisal]:
         """Return why a reply is not language (None if it is), and its appraisal."""
-        heard = read(reply.text)
-        fault = heard.fault
+        parsed = read(reply.text)
+        fault = parsed.fault
         surprise, cut = reply.start_z, self._typicality_cut
         if fault is None and surprise is not None and cut is not None and surprise > cut:
             fault = "typicality"
         if fault is not None:
             return fault, SecondAppraisal({"puzzled": -dynamics.PUZZLED}, frozenset(), False)
-        return None, appraise(heard, reply.cut, state.user, state.disclosed, state.past,
+        return None, appraise(parsed, reply.cut, state.user, state.disclosed, state.past,
                               state.spoken, state.hurt, self._acceptance)  # fmt: skip
 
-    def _expected(self, state: SecondState, appraised: SecondAppraisal) -> float:
+    def _expected_mood(self, state: SecondState, appraised: SecondAppraisal) -> float:
         home = dynamics.home(self.difficulty, state.user.temperament)
         return dynamics.mean_mood(state.mood, home, self._points * appraised.worth)
 
@@ -90,12 +90,12 @@ class SecondSimulator:
         state: SecondState = turn.state
         u = turn_draws(state.key, state.turn + 1)
         fault, appraised = self._appraise(state, reply)
-        expected = self._expected(state, appraised)
+        expected = self._expected_mood(state, appraised)
         noise, clamp = normal(u[0], u[1]), self.difficulty.clamp
         mood = dynamics.next_mood(state.mood, expected, noise, clamp)
         emotion = math.floor(mood + 0.5)
         change = emotion - state.emotion
-        heard = read(reply.text)
+        parsed = read(reply.text)
         after = replace(
             state,
             emotion=emotion,
@@ -104,33 +104,33 @@ class SecondSimulator:
             reported=state.reported + reported_change(change, self.difficulty, u),
             turn=state.turn + 1,
             past=(*state.past, appraised.acts),
-            spoken=state.spoken | {said.plain for said in heard.said},
+            spoken=state.spoken | {sentence.plain for sentence in parsed.said},
             hurt=state.hurt or appraised.cruel,
         )
-        return self._spoken(after, change, heard, fault, appraised)
+        return self._turn(after, change, parsed, fault, appraised)
 
-    def _spoken(
+    def _turn(
         self,
         after: SecondState,
         change: int,
-        heard: ParsedReply,
+        parsed: ParsedReply,
         fault: str | None,
         appraised: SecondAppraisal,
     ) -> UserTurn:
         """Return the turn that the policy and the trainer receive."""
-        taken = voice.SecondReplyEffect(
+        effect = voice.SecondReplyEffect(
             change=change,
             reason=appraised.reason(change > 0) if fault is None else None,
-            question=answers.question_of(heard.said),
-            about=heard.about,
+            question=answers.question_of(parsed.said),
+            about=parsed.about,
             puzzled=fault is not None,
             closes=fault is not None or appraised.cruel,
         )
         ended = ending(after.emotion, after.turn, self.difficulty)
         w = wording_draws(after.key, after.turn)
-        disclosed, text = voice.compose_answer(after.user, after.disclosed, after.emotion, taken,
+        disclosed, text = voice.compose_answer(after.user, after.disclosed, after.emotion, effect,
                                          self.difficulty.disclosure, ended, w)  # fmt: skip
-        shown, reported = shown_emotions(after.emotion, after.reported, ended)
+        emotion, reported = shown_emotions(after.emotion, after.reported, ended)
         why: dict[str, float | str] = {
             part: self._points * worth for part, worth in appraised.parts.items()
         }
@@ -141,11 +141,11 @@ class SecondSimulator:
             why["rule"] = fault
         return UserTurn(
             text=text,
-            emotion=shown,
+            emotion=emotion,
             change=change,
             reported_emotion=reported,
             ended=ended,
-            strategies=heard.strategies if fault is None else (),
+            strategies=parsed.strategies if fault is None else (),
             flagged=fault is not None,
             why=why,
             state=replace(after, disclosed=disclosed),

@@ -78,31 +78,31 @@ def opening(
     needs: tuple[str, ...] = ()
     if u[2] < dynamics.EXPRESSION[disclosure]:
         needs = (need(disclosure, user.intention, emotion, False, (), u[3]),)
-    told = Disclosures((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
-    return told, " ".join((*parts, *needs))
+    disclosed = Disclosures((0,), frozenset((feeling,)), True, needs, frozenset((line,)))
+    return disclosed, " ".join((*parts, *needs))
 
 
 def compose_answer(
     user: User,
     before: Disclosures,
     emotion: int,
-    taken: SecondReplyEffect,
+    effect: SecondReplyEffect,
     disclosure: str,
     ended: str | None,
     w: Sequence[float],
 ) -> tuple[Disclosures, str]:
     """Return the disclosures after the turn, and the user's words."""
     turn = _SecondTurnComposer(user, before, emotion, dynamics.EXPRESSION[disclosure], w)
-    parts = [turn.reaction(taken)]
+    parts = [turn.reaction(effect)]
     if ended is not None:
-        if taken.question is not None and not taken.closes and ended == "cap":
-            parts += turn.answer(taken.question)
+        if effect.question is not None and not effect.closes and ended == "cap":
+            parts += turn.answer(effect.question)
         parts.append(turn.line(f"farewell.{ended}", 6))
         return turn.disclosures(), " ".join(parts)
-    if not taken.closes:
-        parts += turn.tell(taken)
-    if not taken.closes or taken.puzzled:
-        parts += turn.need(disclosure, taken)
+    if not effect.closes:
+        parts += turn.tell(effect)
+    if not effect.closes or effect.puzzled:
+        parts += turn.need(disclosure, effect)
     return turn.disclosures(), " ".join(parts)
 
 
@@ -121,30 +121,30 @@ class _SecondTurnComposer:
 
     def line(self, table: str, draw: int) -> str:
         """Return a line of a table, not one said before if others are left."""
-        line = _fresh(LINES[table]["any"], self._lines, self._w[draw])
+        line = _pick_unsaid(LINES[table]["any"], self._lines, self._w[draw])
         self._lines.add(line)
         return line
 
-    def reaction(self, taken: SecondReplyEffect) -> str:
+    def reaction(self, effect: SecondReplyEffect) -> str:
         """Return the reaction to the reply; a neutral line if it does not show."""
-        if taken.puzzled:
+        if effect.puzzled:
             return self.line("puzzled", 0)
-        shows = taken.reason == "cruel" or self._w[1] < self._shows
-        if taken.reason is None or taken.change == 0 or not shows:
+        shows = effect.reason == "cruel" or self._w[1] < self._shows
+        if effect.reason is None or effect.change == 0 or not shows:
             return self.line("flat", 0)
-        return self.line(f"{'glad' if taken.change > 0 else 'sorry'}.{taken.reason}", 0)
+        return self.line(f"{'glad' if effect.change > 0 else 'sorry'}.{effect.reason}", 0)
 
-    def tell(self, taken: SecondReplyEffect) -> list[str]:
+    def tell(self, effect: SecondReplyEffect) -> list[str]:
         """Return the answer to a question, or else an unasked disclosure and a feeling."""
-        if taken.question is not None:
-            return self.answer(taken.question)
+        if effect.question is not None:
+            return self.answer(effect.question)
         parts = []
         if self._w[2] < self._shows:
             parts += self._tell(
-                answers.unasked_disclosure(self._persona, taken.about, self._before.told)
+                answers.unasked_disclosure(self._persona, effect.about, self._before.told)
             )
         if self._w[3] < SPEAKS_OF_FEELINGS[self._emotional]:
-            parts.append(self._feels())
+            parts.append(self._feeling_line())
         return parts
 
     def answer(self, question: ParsedSentence) -> list[str]:
@@ -153,26 +153,26 @@ class _SecondTurnComposer:
         if subject == "need":
             return []
         if subject == "feeling":
-            told = answers.answer(self._persona, question, self._before.told)
-            return [self._feels(), *self._tell(told)]
+            answer_index = answers.answer(self._persona, question, self._before.told)
+            return [self._feeling_line(), *self._tell(answer_index)]
         if subject != answers.SAFE and self._w[4] < RATHER_NOT[self._user.temperament]:
             return [self.line("rather_not", 5)]
         index = answers.answer(self._persona, question, self._before.told)
         if index is not None:
             feels = self._w[3] < SPEAKS_OF_FEELINGS[self._emotional] / 2
-            return [*self._tell(index), *([self._feels()] if feels else [])]
+            return [*self._tell(index), *([self._feeling_line()] if feels else [])]
         return [self.line(_NO_ANSWER.get(subject, "told_already"), 5)]
 
-    def need(self, disclosure: str, taken: SecondReplyEffect) -> list[str]:
+    def need(self, disclosure: str, effect: SecondReplyEffect) -> list[str]:
         """Return a line about the user's intention if it shows; always if asked for."""
-        glad, question = taken.change > 0, taken.question
-        asked = question is not None and answers.subject_of(question.plain) == "need"
-        if not asked and self._w[7] >= self._shows * (NEED_AGAIN if glad else 1.0):
+        helped, question = effect.change > 0, effect.question
+        is_asked = question is not None and answers.subject_of(question.plain) == "need"
+        if not is_asked and self._w[7] >= self._shows * (NEED_AGAIN if helped else 1.0):
             return []
-        earlier, met = self._before.needs, self._emotion >= MET
-        self._need = need(disclosure, self._user.intention, self._emotion, glad, earlier,
+        earlier, is_met = self._before.needs, self._emotion >= MET
+        self._need = need(disclosure, self._user.intention, self._emotion, helped, earlier,
                           self._w[8])  # fmt: skip
-        return [] if met and not asked and self._w[9] < 0.5 else [self._need]
+        return [] if is_met and not is_asked and self._w[9] < 0.5 else [self._need]
 
     def disclosures(self) -> Disclosures:
         """Return the disclosures after the turn."""
@@ -197,12 +197,16 @@ class _SecondTurnComposer:
         self._index = index
         return [] if index is None else [self._user.persona.tellable[index].text]
 
-    def _feels(self) -> str:
-        named = self._before.feelings
+    def _feeling_line(self) -> str:
+        told_feelings = self._before.feelings
         band = _band(self._emotion)
-        own = self._user.persona.feelings
-        fading = tuple([f for f in own if f in named]) if band == "lighter" else own
-        self._feeling = pick(fading or own, self._w[10])
+        all_feelings = self._user.persona.feelings
+        fading = (
+            tuple([f for f in all_feelings if f in told_feelings])
+            if band == "lighter"
+            else all_feelings
+        )
+        self._feeling = pick(fading or all_feelings, self._w[10])
         band = "middle" if band == "lighter" and not fading else band
         return self.line(band, 11).format(e=self._feeling)
 
@@ -211,12 +215,12 @@ def need(
     disclosure: str, intention: str, emotion: int, glad: bool, earlier: Sequence[str], u: float
 ) -> str:
     """Return a line about the user's intention, as openly as `disclosure` allows."""
-    met = emotion >= MET
+    is_met = emotion >= MET
     if disclosure == "never":
         kind = "emotional" if intention in EMOTIONAL_INTENTIONS else "rational"
-        return _fresh(NEEDS[f"oblique.{'met' if met else 'heavy'}"][kind], earlier, u)
-    how = "met" if met else "hint" if disclosure == "hint" else "more" if glad else "free"
-    return _fresh(NEEDS[f"need.{how}"][intention], earlier, u)
+        return _pick_unsaid(NEEDS[f"oblique.{'met' if is_met else 'heavy'}"][kind], earlier, u)
+    key = "met" if is_met else "hint" if disclosure == "hint" else "more" if glad else "free"
+    return _pick_unsaid(NEEDS[f"need.{key}"][intention], earlier, u)
 
 
 def shows_attitude(text: str) -> bool:
@@ -240,6 +244,6 @@ def _band(emotion: int) -> str:
     return "low" if emotion < LOW else "middle" if emotion < LIGHTER else "lighter"
 
 
-def _fresh(pool: tuple[str, ...], said: Collection[str], u: float) -> str:
+def _pick_unsaid(pool: tuple[str, ...], said_lines: Collection[str], u: float) -> str:
     """Return a line of the pool by the draw `u`, not one said before if others are left."""
-    return pick(tuple([line for line in pool if line not in said]) or pool, u)
+    return pick(tuple([line for line in pool if line not in said_lines]) or pool, u)

@@ -61,10 +61,10 @@ def leak(text: str, intention: str, disclosure: str) -> str | None:
         return match[0][:60]
     if " ".join(_WORD.findall(text.lower())) in _FEELINGS:
         return text[:60]
-    return None if disclosure == "free" else _copied(text, wording.HOPES[intention])
+    return None if disclosure == "free" else _copied_run(text, wording.HOPES[intention])
 
 
-def _copied(text: str, hope: str) -> str | None:
+def _copied_run(text: str, hope: str) -> str | None:
     """Return RUN consecutive words of `hope` that are in `text`, in first or third person."""
     spoken_words = f" {' '.join(_words(text))} "
     words = _words(hope)
@@ -73,8 +73,8 @@ def _copied(text: str, hope: str) -> str | None:
 
 
 def _words(text: str) -> list[str]:
-    mine = {"their": "my", "they": "i", "them": "me", "themselves": "myself"}
-    return [mine.get(word, word) for word in _WORD.findall(text.lower())]
+    swapped = {"their": "my", "they": "i", "them": "me", "themselves": "myself"}
+    return [swapped.get(word, word) for word in _WORD.findall(text.lower())]
 
 
 _FENCE = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
@@ -135,11 +135,11 @@ def message(content: str, intention: str, disclosure: str, heard: Sequence[str] 
 
 def _object(content: str) -> dict[str, Any]:
     """Return the JSON object, also from a code fence, which servers without schemas often add."""
-    fenced = _FENCE.fullmatch(content)
+    match = _FENCE.fullmatch(content)
     if not content.strip():
         raise EndpointFault("empty", "no content")
     try:
-        value = json.loads(fenced[1] if fenced else content)
+        value = json.loads(match[1] if match else content)
     except (ValueError, RecursionError) as error:
         raise EndpointFault("malformed", f"must be JSON, got {content!r:.60}") from error
     if not isinstance(value, dict):

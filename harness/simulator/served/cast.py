@@ -53,8 +53,8 @@ def user_of(
     """Return the user that all keys of one group share. Raises ConfigError."""
     if not simulator.profiles:
         return draw_user(key, difficulty)[0]
-    profile = _drawn(key, difficulty, simulator.profiles)
-    user, _ = draw_user(key, _narrowed(difficulty, profile))
+    profile = _draw_profile(key, difficulty, simulator.profiles)
+    user, _ = draw_user(key, _narrow(difficulty, profile))
     if simulator.kind == "scripted":
         return user
     return ProfiledUser(profile, user.intention, user.temperament)
@@ -78,7 +78,10 @@ class ProfiledSimulator:
 
     def open(self, keys: Sequence[ConversationKey]) -> list[UserTurn]:
         """Return the opening of each conversation, the same for all keys of a group."""
-        return [self._of(_drawn(key, self.difficulty, self._path)).open([key])[0] for key in keys]
+        return [
+            self._simulator_for(_draw_profile(key, self.difficulty, self._path)).open([key])[0]
+            for key in keys
+        ]
 
     def answer(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
@@ -87,20 +90,20 @@ class ProfiledSimulator:
         level = ScriptedSimulator(self.difficulty, self._typicality_cut, self._reader)
         return level.answer(turns, replies)
 
-    def _of(self, profile: Profile) -> ScriptedSimulator:
+    def _simulator_for(self, profile: Profile) -> ScriptedSimulator:
         kind = (profile.intention, profile.temperament)
         if kind not in self._simulators:
-            level = _narrowed(self.difficulty, profile)
+            level = _narrow(self.difficulty, profile)
             self._simulators[kind] = ScriptedSimulator(level, self._typicality_cut, self._reader)
         return self._simulators[kind]
 
 
-def _drawn(key: ConversationKey, difficulty: DifficultyConfig, path: str) -> Profile:
+def _draw_profile(key: ConversationKey, difficulty: DifficultyConfig, path: str) -> Profile:
     u = uniforms("profile", key.seed, key.split, key.step, key.group)
-    return pick(_some_allowed(key.split, difficulty, path), u[0])
+    return pick(_require_allowed(key.split, difficulty, path), u[0])
 
 
-def _narrowed(difficulty: DifficultyConfig, profile: Profile) -> DifficultyConfig:
+def _narrow(difficulty: DifficultyConfig, profile: Profile) -> DifficultyConfig:
     """Return the level limited to the profile's intention and temperament, where it has them."""
     return replace(
         difficulty,
@@ -112,28 +115,28 @@ def _narrowed(difficulty: DifficultyConfig, profile: Profile) -> DifficultyConfi
 def check(difficulty: DifficultyConfig, simulator: SimulatorConfig) -> None:
     """Raise ConfigError if the profiles are invalid, or no profile of a split fits the level."""
     for split in (TRAIN, HELD_OUT) if simulator.profiles else ():
-        _some_allowed(split, difficulty, simulator.profiles)
+        _require_allowed(split, difficulty, simulator.profiles)
 
 
-def _some_allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
-    """Return `_allowed`. Raises ConfigError if it is empty."""
-    found = _allowed(split, difficulty, path)
-    if not found:
+def _require_allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
+    """Return `_allowed_profiles`. Raises ConfigError if it is empty."""
+    allowed = _allowed_profiles(split, difficulty, path)
+    if not allowed:
         raise ConfigError(
             f"simulator.profiles: {path} must have {split} users whose intention and temperament "
             f"level {difficulty.name} lets come, got none of {', '.join(difficulty.intentions)} "
             f"with {', '.join(difficulty.temperaments)}"
         )
-    return found
+    return allowed
 
 
-def _allowed(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
+def _allowed_profiles(split: str, difficulty: DifficultyConfig, path: str) -> tuple[Profile, ...]:
     """Return the profiles of a split that the level allows, in file order."""
-    return _matching(split, tuple(difficulty.intentions), tuple(difficulty.temperaments), path)
+    return _select(split, tuple(difficulty.intentions), tuple(difficulty.temperaments), path)
 
 
 @functools.cache
-def _matching(
+def _select(
     split: str, intentions: tuple[str, ...], temperaments: tuple[str, ...], path: str
 ) -> tuple[Profile, ...]:
     return tuple(

@@ -77,7 +77,7 @@ class EndpointClient:
         outage, in the thread that waits for answers.
         """
 
-        async def away() -> EndpointFault | None:
+        async def probe_once() -> EndpointFault | None:
             try:
                 await self._call(probe, _seed("probe", 1))
             except EndpointFault as fault:
@@ -85,7 +85,7 @@ class EndpointClient:
             return None
 
         if self.config.outage_s:
-            self._outages = Outages(self.config.base_url, self.config.outage_s, away)
+            self._outages = Outages(self.config.base_url, self.config.outage_s, probe_once)
             self._on_outage = on_outage
 
     def start(
@@ -96,15 +96,15 @@ class EndpointClient:
         The call returns `join` of their results. By then their answers are on disk.
         """
 
-        async def together() -> list[R]:
+        async def gather_all() -> list[R]:
             try:
                 return join(list(await asyncio.gather(*conversations)))
             finally:
                 self.journal.flush()
                 self.model_identity.flush()
 
-        future = asyncio.run_coroutine_threadsafe(together(), self._running())
-        return AwaitableResult(lambda: self._waited_for(future), (future,), self.tell_news)
+        future = asyncio.run_coroutine_threadsafe(gather_all(), self._running_loop())
+        return AwaitableResult(lambda: self._wait_for(future), (future,), self.tell_news)
 
     def run(self, conversations: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
         """Run all conversations at once and return their results."""
@@ -121,16 +121,16 @@ class EndpointClient:
         if entry is not None or digest in self._under_way:
             self._usage.remembered += 1
         else:
-            asked = asyncio.create_task(self._settled(request, read, digest))
-            asked.add_done_callback(consume_exception)
-            self._under_way[digest] = asked
+            task = asyncio.create_task(self._settle(request, read, digest))
+            task.add_done_callback(consume_exception)
+            self._under_way[digest] = task
         if entry is None:  # shielded, because others may wait after one caller is cancelled
             entry = await asyncio.shield(self._under_way[digest])
         if "fault" in entry:
             raise EndpointFault(entry["fault"], "in all its tries")
         return read(entry["content"])
 
-    async def _settled(self, request: Request, read: Callable[[str], object], digest: str) -> Entry:
+    async def _settle(self, request: Request, read: Callable[[str], object], digest: str) -> Entry:
         """Ask the endpoint, add the outcome to the journal and return its entry."""
         try:
             content, _ = await self._try(request, read, digest)
@@ -175,8 +175,8 @@ class EndpointClient:
 
     def take_usage(self) -> Usage:
         """Return the counts since the last call."""
-        taken, self._usage = self._usage, Usage()
-        return taken
+        usage, self._usage = self._usage, Usage()
+        return usage
 
     def close(self) -> None:
         """Cancel calls in flight and close the connections. `client_for` then makes a new one."""
@@ -184,12 +184,12 @@ class EndpointClient:
             del _CLIENTS[self.config]
         if self._loop is None or self._thread is None:
             return
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._shut_down(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    def _running(self) -> asyncio.AbstractEventLoop:
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
         with self._beginning:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -197,7 +197,7 @@ class EndpointClient:
                 self._thread.start()
             return self._loop
 
-    def _waited_for(self, future: concurrent.futures.Future[T]) -> T:
+    def _wait_for(self, future: concurrent.futures.Future[T]) -> T:
         """Return the result of `future`, reporting outages meanwhile."""
         if self._outages is not None:
             while not future.done() or not self._outages.news.empty():
@@ -210,12 +210,12 @@ class EndpointClient:
         while self._outages is not None and not self._outages.news.empty():
             self._on_outage(self._outages.news.get())
 
-    async def _end(self) -> None:
-        mine = asyncio.current_task()
-        others = [task for task in asyncio.all_tasks() if task is not mine]
-        for task in others:
+    async def _shut_down(self) -> None:
+        own_task = asyncio.current_task()
+        other_tasks = [task for task in asyncio.all_tasks() if task is not own_task]
+        for task in other_tasks:
             task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.gather(*other_tasks, return_exceptions=True)
         if self._endpoint is not None:
             await self._endpoint.close()
 
@@ -241,17 +241,17 @@ class EndpointClient:
         """Return the content of one call, made within the limits."""
         if self._endpoint is None or self._limits is None:
             self._endpoint, self._limits = Endpoint(self.config), Limits(self.config)
-        expected, most = tokens_of(request, self.config.max_tokens)
+        expected, limit = tokens_of(request, self.config.max_tokens)
         async with self._limits.call(expected):
             began = time.monotonic()
             self._usage.calls += 1
-            done = await self._endpoint.complete(request, seed)
+            completion = await self._endpoint.complete(request, seed)
             self._usage.latencies_s.append(time.monotonic() - began)
-        self.model_identity.observe(done.model, done.build)
-        if done.tokens is not None:
-            self._usage.tokens += done.tokens
-            self._limits.tokens.correct(min(done.tokens, most) - expected)
-        return done.content
+        self.model_identity.observe(completion.model, completion.build)
+        if completion.tokens is not None:
+            self._usage.tokens += completion.tokens
+            self._limits.tokens.correct(min(completion.tokens, limit) - expected)
+        return completion.content
 
     def _refused_key(self, fault: EndpointFault) -> ConfigError:
         """Return the error that ends the run, because every other try would fail too."""
@@ -263,15 +263,15 @@ class EndpointClient:
         )
         return ConfigError(f"simulator.api_key_env: {rule}, got {fault}")
 
-    def _wait_s(self, made: int, retry_after_s: float | None) -> float:
+    def _wait_s(self, tries: int, retry_after_s: float | None) -> float:
         """Return the wait before the next try.
 
         It doubles each time, with jitter so that calls that failed together do not retry together.
         """
-        wait_s = self.config.backoff_s * 2.0 ** (made - 1) * random.uniform(0.5, 1.5)
+        wait_s = self.config.backoff_s * 2.0 ** (tries - 1) * random.uniform(0.5, 1.5)
         return min(LONGEST_WAIT_S, max(wait_s, retry_after_s or 0.0))
 
 
-def _seed(digest: str, made: int) -> int:
+def _seed(digest: str, tries: int) -> int:
     """Return the seed of a try, for endpoints that use one. Each try samples a new answer."""
-    return int(uniforms("served", digest, made)[0] * 2**31)
+    return int(uniforms("served", digest, tries)[0] * 2**31)

@@ -30,12 +30,12 @@ def redactor(key: str) -> Redact:
     It also finds the key with control characters or blanks in it, and with characters escaped in
     (nested) JSON as `\/` or `\u0073`.
     """
-    seen = [c for c in key if c not in " \\"]
-    if len(seen) < SHORTEST_KEY:
+    visible = [c for c in key if c not in " \\"]
+    if len(visible) < SHORTEST_KEY:
         return str
-    first, *others = (f"(?:{re.escape(c)}|%su00(?i:{ord(c):02x}))" for c in seen)
-    written = [first % r"(?<!\\)\\+", *(other % "" for other in others)]
-    pattern = re.compile(_BETWEEN.join(written))
+    first, *rest_patterns = (f"(?:{re.escape(c)}|%su00(?i:{ord(c):02x}))" for c in visible)
+    patterns = [first % r"(?<!\\)\\+", *(other % "" for other in rest_patterns)]
+    pattern = re.compile(_BETWEEN.join(patterns))
     return lambda text: pattern.sub("KEY", text)
 
 
@@ -152,8 +152,8 @@ def completion(data: bytes, redact: Redact) -> Completion:
     if not isinstance(content, str):
         raise EndpointFault("malformed", f"content must be text, got {content!r:.40}")
     origin = (_name(body, "model", redact), _name(body, "system_fingerprint", redact))
-    counted = type(tokens) is int and 0 <= tokens <= MOST_TOKENS
-    return Completion(redact(content), tokens if counted else None, *origin)
+    is_valid_count = type(tokens) is int and 0 <= tokens <= MOST_TOKENS
+    return Completion(redact(content), tokens if is_valid_count else None, *origin)
 
 
 def _name(body: Any, field: str, redact: Redact) -> str | None:

@@ -56,8 +56,8 @@ def contradiction(change: int, fit: str, reason: str) -> str | None:
     """
     if change and fit == ("against" if change > 0 else "fully"):
         return f"target_fit {fit}"
-    said = _direction(reason)
-    if change and said and (said > 0) != (change > 0):
+    direction = _direction(reason)
+    if change and direction and (direction > 0) != (change > 0):
         return f"the reason {reason!r:.80}"
     return None
 
@@ -66,42 +66,44 @@ def _direction(reason: str) -> int:
     """Return 1 if the reason describes a better mood, -1 for a worse mood, 0 if inconclusive."""
     if _BUT.search(reason) or _MIXED.search(reason):
         return 0
-    better, worse = (_holds(pattern, reason) for pattern in (_BETTER, _WORSE))
+    better, worse = (_matching_clauses(pattern, reason) for pattern in (_BETTER, _WORSE))
     if None in better + worse or bool(better) == bool(worse):
         return 0
     return 1 if better else -1
 
 
-def _holds(pattern: re.Pattern[str], reason: str) -> list[bool | None]:
+def _matching_clauses(pattern: re.Pattern[str], reason: str) -> list[bool | None]:
     """Return True for each matching clause, but None for a clause that is negated."""
     clauses = re.split(r"[.;,]", reason.replace("less alone", "lessalone"))
-    matched = [clause for clause in clauses if pattern.search(clause)]
-    return [None if _TURNED.search(clause) else True for clause in matched]
+    matching = [clause for clause in clauses if pattern.search(clause)]
+    return [None if _TURNED.search(clause) else True for clause in matching]
 
 
 def echo(text: str, heard: Sequence[str]) -> str | None:
     """Return the words that `text` copies from the supporter's messages; None if it is no echo."""
-    said, copies = _words(text), set[tuple[str, ...]]()
+    text_words, copies = _words(text), set[tuple[str, ...]]()
     for message in heard:
         words = _words(message)
-        copies.update(tuple(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1))
+        copies.update(
+            tuple(words[start : start + RUN_WORDS]) for start in range(len(words) - RUN_WORDS + 1)
+        )
         copies.update(tuple(_words(sentence)) for sentence in _SENTENCE_ENDS.split(message))
-    copied = [False] * len(said)
+    copied = [False] * len(text_words)
     for length in range(SENTENCE_WORDS, RUN_WORDS + 1):
-        for at in range(len(said) - length + 1):
-            if tuple(said[at : at + length]) in copies:
-                copied[at : at + length] = [True] * length
-    if not said or sum(copied) < ECHOED_SHARE * len(said):
+        for start in range(len(text_words) - length + 1):
+            if tuple(text_words[start : start + length]) in copies:
+                copied[start : start + length] = [True] * length
+    if not text_words or sum(copied) < ECHOED_SHARE * len(text_words):
         return None
-    return " ".join(word for word, is_copy in zip(said, copied, strict=True) if is_copy)[:60]
+    return " ".join(word for word, is_copy in zip(text_words, copied, strict=True) if is_copy)[:60]
 
 
 def repeats(text: str, earlier: Sequence[str]) -> bool:
     """Return whether a message loops, or repeats one of its speaker's `earlier` messages."""
     sentences = Counter(tuple(_words(sentence)) for sentence in _SENTENCE_ENDS.split(text))
     del sentences[()]
-    looped = max(sentences.values(), default=0) >= TIMES
-    return looped or _words(text) in [_words(message) for message in earlier]
+    is_loop = max(sentences.values(), default=0) >= TIMES
+    return is_loop or _words(text) in [_words(message) for message in earlier]
 
 
 def _words(text: str) -> list[str]:

@@ -64,7 +64,7 @@ class Endpoint:
         """Return the completion of one try. Raises EndpointFault."""
         try:
             async with asyncio.timeout(self._config.deadline_s):
-                return await self._answered(request, seed)
+                return await self._complete(request, seed)
         except TimeoutError as error:
             raise EndpointFault(
                 "timeout", f"no whole answer in {self._config.deadline_s:g} s"
@@ -75,7 +75,7 @@ class Endpoint:
         for client in self._clients:
             await client.close()
 
-    async def _answered(self, request: Request, seed: int) -> Completion:
+    async def _complete(self, request: Request, seed: int) -> Completion:
         """Return the completion. Some endpoints refuse a schema that limits the length of a text;
         after the first refusal, requests are sent without the limit.
         """
@@ -123,15 +123,15 @@ class Endpoint:
 
         Re-raises a bug of this package, which openai before 3.0 wraps.
         """
-        wrapped = isinstance(error, self._classes.client)
-        below = error.__cause__ if wrapped and error.__cause__ else error
-        if isinstance(below, EndpointFault):
-            return below
-        if not isinstance(below, self._classes.broken):
-            raise below
-        if isinstance(below, self._classes.late):
+        is_wrapped = isinstance(error, self._classes.client)
+        cause = error.__cause__ if is_wrapped and error.__cause__ else error
+        if isinstance(cause, EndpointFault):
+            return cause
+        if not isinstance(cause, self._classes.broken):
+            raise cause
+        if isinstance(cause, self._classes.late):
             return EndpointFault("timeout", f"no whole answer in {self._config.deadline_s:g} s")
-        return EndpointFault("connection", self._redact(f"{type(below).__name__}: {error}")[:200])
+        return EndpointFault("connection", self._redact(f"{type(cause).__name__}: {error}")[:200])
 
 
 def _without_lengths(request: Request) -> Request:
@@ -162,8 +162,10 @@ def _client_classes() -> _ClientClasses:
 
     transport = _transport()
     late = (openai.APITimeoutError, transport.TimeoutException)
-    below = (transport.RequestError, ssl.SSLError, anyio.EndOfStream)
-    return _ClientClasses(transport.Response, openai.APIError, late, (openai.APIError, *below))
+    transport_errors = (transport.RequestError, ssl.SSLError, anyio.EndOfStream)
+    return _ClientClasses(
+        transport.Response, openai.APIError, late, (openai.APIError, *transport_errors)
+    )
 
 
 def _transport() -> Any:
@@ -176,7 +178,7 @@ def _transport() -> Any:
 
 
 @functools.cache
-def _trusted(trust_env: bool) -> ssl.SSLContext:
+def _tls_context(trust_env: bool) -> ssl.SSLContext:
     """Return the TLS context. Cached because each pool would load the certificates again."""
     context: ssl.SSLContext = _transport().create_ssl_context(trust_env=trust_env)
     return context
@@ -232,7 +234,7 @@ def _http_client(base_url: str, event_hooks: dict[str, Any]) -> Any:
         return openai.DefaultAsyncHttpxClient(
             follow_redirects=False,
             trust_env=trust_env,
-            verify=_trusted(trust_env),
+            verify=_tls_context(trust_env),
             event_hooks=event_hooks,
         )
     except (ImportError, ValueError, _transport().InvalidURL) as error:
@@ -257,9 +259,9 @@ def api_key(config: SimulatorConfig) -> str:
 
     Raises ConfigError if the variable has no valid key, or may not be sent to the host.
     """
-    sends = permission.require(config)
-    name = sends.variable if sends else ""
-    key = os.environ.get(name, "") if sends else NO_KEY
+    grant = permission.require(config)
+    name = grant.variable if grant else ""
+    key = os.environ.get(name, "") if grant else NO_KEY
     if not key:
         raise ConfigError(f"simulator.api_key_env: the variable {name} must hold the key, not set")
     if not (key.isascii() and key.isprintable()):

@@ -128,7 +128,7 @@ class Outages:
         """Probe until the endpoint is back. Outages without a success in between share the limit,
         because an endpoint may come up for the probe alone.
         """
-        began, spent_s = time.monotonic(), self._spent_s
+        began, spent_before_s = time.monotonic(), self._spent_s
         fault: EndpointFault | None = first
         self.news.put(Outage(str(first)))
         try:
@@ -143,7 +143,7 @@ class Outages:
                 await asyncio.sleep(min(wait_s, left_s))
                 wait_s = min(2 * wait_s, LONGEST_WAIT_S)
                 fault = await self._probe()
-                self._spent_s = spent_s + time.monotonic() - began
+                self._spent_s = spent_before_s + time.monotonic() - began
         finally:
             seconds = round(time.monotonic() - began, 3)
             self.news.put(Outage(str(first), seconds, answered=fault is None))

@@ -64,18 +64,23 @@ class Journal:
         """Add and return an entry, with the `content` of a good answer or the kind of the fault."""
         outcome = {"content": content} if fault is None else {"fault": fault}
         entry = {"id": digest, "of": list(request.of), "purpose": request.purpose, **outcome}
-        lasting = request.purpose == "open" and fault is None
-        (self._openings if lasting else self._step)[digest] = entry
+        is_lasting = request.purpose == "open" and fault is None
+        (self._openings if is_lasting else self._step)[digest] = entry
         if self._folder is not None:
-            self._unwritten.append((OPENINGS if lasting else self._step_name, entry))
+            self._unwritten.append((OPENINGS if is_lasting else self._step_name, entry))
         return entry
 
     def flush(self) -> None:
         """Write the added entries to disk, all of a file's or none. Raises StorageError."""
         for name in dict.fromkeys(name for name, _ in self._unwritten):
             assert self._folder is not None
-            _append(self._folder / name, _lines(e for at, e in self._unwritten if at == name))
-            self._unwritten = [(at, e) for at, e in self._unwritten if at != name]
+            _append(
+                self._folder / name,
+                _lines(e for file_name, e in self._unwritten if file_name == name),
+            )
+            self._unwritten = [
+                (file_name, e) for file_name, e in self._unwritten if file_name != name
+            ]
 
 
 def _lines(entries: Iterable[Entry]) -> bytes:
@@ -122,18 +127,18 @@ def check(path: Path) -> int:
     The last line may be incomplete. Raises DataError for a damaged file.
     """
     lines = plain_file.text(path).encode().splitlines(keepends=True)
-    whole = [line for line in lines if line.endswith(b"\n")]
-    return len([_entry(path, number, line) for number, line in enumerate(whole, start=1)])
+    complete = [line for line in lines if line.endswith(b"\n")]
+    return len([_entry(path, number, line) for number, line in enumerate(complete, start=1)])
 
 
 def _entry(path: Path, number: int, line: bytes) -> Entry:
     """Return the entry of a line. Raises DataError, naming the line, if it is invalid."""
     try:
         entry = json.loads(line)
-        sound = isinstance(entry, dict) and _is_sound(entry)
+        is_sound = isinstance(entry, dict) and _is_sound(entry)
     except (ValueError, RecursionError):
-        sound = False
-    if not sound:
+        is_sound = False
+    if not is_sound:
         rule = "each line must be an entry of the journal, with an id and content or a fault"
         raise DataError(f"{path}:{number}: {rule}, got {line[:40]!r}")
     return dict(entry)

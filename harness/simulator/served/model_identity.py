@@ -64,9 +64,9 @@ class ModelIdentity:
     def flush(self) -> None:
         """Write the identity to disk if it changed. Raises StorageError."""
         if self._path is not None and self._unwritten:
-            kept = {"model": self._model, "builds": self._builds}
+            identity = {"model": self._model, "builds": self._builds}
             others = {"others": self._others} if self._others else {}
-            atomic.write_json(self._path, kept | others)
+            atomic.write_json(self._path, identity | others)
             self._others_kept = self._others
         self._unwritten = False
 
@@ -92,8 +92,8 @@ def _read(path: Path) -> tuple[str | None, list[str], int]:
         model, builds, others = content["model"], content["builds"], content.get("others", 0)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}: {rule}; got {plain_file.one_line(error)}") from error
-    named = isinstance(builds, list) and all(isinstance(build, str) for build in builds)
-    if not named or not (model is None or isinstance(model, str)):
+    has_names = isinstance(builds, list) and all(isinstance(build, str) for build in builds)
+    if not has_names or not (model is None or isinstance(model, str)):
         raise DataError(f"{path}: {rule}; got {model!r:.40} and {builds!r:.40}")
     if type(others) is not int or others < 0:
         raise DataError(f"{path}: others must be a count, as a run wrote it; got {others!r:.40}")

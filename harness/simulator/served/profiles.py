@@ -97,8 +97,8 @@ def checked(where: str, profile: Profile) -> Profile:
 
 def check(profiles: Sequence[Profile], where: str) -> None:
     """Raise ConfigError if a persona is in both splits, or a split is empty."""
-    both = overlap(profiles)
-    if both:
+    shared = overlap(profiles)
+    if shared:
         raise ConfigError(f"{where}: {overlap_line(profiles)}; {ADVICE}")
     for side in (TRAIN, HELD_OUT):
         if not any(profile.split == side for profile in profiles):
@@ -118,12 +118,12 @@ def overlap(profiles: Sequence[Profile]) -> list[str]:
 
 def overlap_line(profiles: Sequence[Profile]) -> str:
     """Return `54 of 100 held-out users reuse a persona of train (personas: 47, such as A, B)`."""
-    both, held_out = overlap(profiles), [p for p in profiles if p.split == HELD_OUT]
-    reused = sum(profile.persona in set(both) for profile in held_out)
-    named = f", such as {', '.join(both[:3])}" if both else ""
+    shared, held_out = overlap(profiles), [p for p in profiles if p.split == HELD_OUT]
+    reused = sum(profile.persona in set(shared) for profile in held_out)
+    examples = f", such as {', '.join(shared[:3])}" if shared else ""
     return (
         f"{reused} of {len(held_out)} held-out users reuse a persona of train "
-        f"(personas: {len(both)}{named})"
+        f"(personas: {len(shared)}{examples})"
     )
 
 

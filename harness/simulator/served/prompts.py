@@ -81,35 +81,41 @@ def appraise(state: ServedState, reply: str, difficulty: DifficultyConfig) -> Re
         changes=", ".join(map(str, allowed)),
     )
     data = {
-        **_quoted(state.user, appraised=True),
+        **_quoted_profile(state.user, appraised=True),
         "mood_now": state.emotion,
         "talk": _lines(state.messages),
         "latest_message": reply,
     }
-    return Request("appraise", _of(state.key, state.turn + 1), system, data, _appraisal(allowed))
+    return Request(
+        "appraise",
+        _turn_identity(state.key, state.turn + 1),
+        system,
+        data,
+        _appraisal_schema(allowed),
+    )
 
 
 def speak(state: ServedState, change: int, difficulty: DifficultyConfig) -> Request:
     """Return the request for the user's next message, after a mood change of `change` points."""
     data = {
-        **_quoted(state.user),
+        **_quoted_profile(state.user),
         "mood_now": state.emotion,
         "talk": _lines(state.messages),
         "latest_message_felt": wording.feeling_of(change),
     }
-    system = _speaking(_SPEAK, state.user, difficulty)
-    return Request("reply", _of(state.key, state.turn), system, data, _SAY)
+    system = _speaking_prompt(_SPEAK, state.user, difficulty)
+    return Request("reply", _turn_identity(state.key, state.turn), system, data, _SAY)
 
 
 def opening(user: User | ProfiledUser, difficulty: DifficultyConfig) -> Request:
     """Return the request for an opening. It depends on the user alone, so it is sent once each."""
     name = user.profile.id if isinstance(user, ProfiledUser) else user.persona.name
-    data = {**_quoted(user), "mood_now": difficulty.start_emotion}
-    of = (name, user.intention, user.temperament)
-    return Request("open", of, _speaking(_OPEN, user, difficulty), data, _SAY)
+    data = {**_quoted_profile(user), "mood_now": difficulty.start_emotion}
+    identity = (name, user.intention, user.temperament)
+    return Request("open", identity, _speaking_prompt(_OPEN, user, difficulty), data, _SAY)
 
 
-def _speaking(template: str, user: User | ProfiledUser, difficulty: DifficultyConfig) -> str:
+def _speaking_prompt(template: str, user: User | ProfiledUser, difficulty: DifficultyConfig) -> str:
     hope = wording.HOPES[user.intention]
     voice = _PROFILE_VOICE if isinstance(user, ProfiledUser) else wording.VOICES[user.persona.voice]
     return template.format(
@@ -140,13 +146,13 @@ def _person(user: User | ProfiledUser) -> str:
     )
 
 
-def _quoted(user: User | ProfiledUser, appraised: bool = False) -> dict[str, Any]:
+def _quoted_profile(user: User | ProfiledUser, appraised: bool = False) -> dict[str, Any]:
     """Return a profile's description of the user, with `moved_by` only if `appraised`."""
     if not isinstance(user, ProfiledUser):
         return {}
     profile = user.profile
-    moved = {"moved_by": profile.moved_by} if appraised and profile.moved_by else {}
-    return {"person": {"about": profile.about, "facts": list(profile.facts), **moved}}
+    moved_by = {"moved_by": profile.moved_by} if appraised and profile.moved_by else {}
+    return {"person": {"about": profile.about, "facts": list(profile.facts), **moved_by}}
 
 
 def _lines(messages: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
@@ -154,7 +160,7 @@ def _lines(messages: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
     return [{names[speaker]: text} for speaker, text in messages]
 
 
-def _of(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
+def _turn_identity(key: ConversationKey, turn: int) -> tuple[int | str, ...]:
     return (key.seed, key.split, key.step, key.group, key.sample, turn)
 
 
@@ -168,7 +174,7 @@ def object_of(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _appraisal(allowed: Sequence[int]) -> dict[str, Any]:
+def _appraisal_schema(allowed: Sequence[int]) -> dict[str, Any]:
     """Return the schema. The reason comes first, so that the change is generated after it."""
     return object_of(
         {

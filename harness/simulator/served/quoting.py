@@ -32,23 +32,23 @@ _LONE_JOINER = re.compile("\u200d(?![^\x00-\x7f\u200d])|(?<![^\x00-\x7f\u200d])\
 
 def quote_reply(text: str) -> str:
     """Return a policy's message as one line without control characters or role markers."""
-    return _shortened(plain(text[:MOST_READ]), LONGEST_QUOTE)
+    return _shorten(plain(text[:MOST_READ]), LONGEST_QUOTE)
 
 
 def clean_user_text(text: str) -> str:
     """Return a user's message, safe for the policy's chat template and for a terminal."""
-    return _shortened(plain(text[:MOST_READ]), LONGEST_REPLY)
+    return _shorten(plain(text[:MOST_READ]), LONGEST_REPLY)
 
 
 def plain(text: str) -> str:
     """Return one line without control characters, role markers or special tokens."""
-    text = "".join(map(_visible, _LINE_ENDS.sub("\n", text)))
+    text = "".join(map(_clean_character, _LINE_ENDS.sub("\n", text)))
     text = _BARS.sub(" ", _SPECIAL.sub(" ", _LONE_JOINER.sub("", text)))
-    whole = (" ".join(line.split()) for line in text.split("\n"))
-    return " ".join(_ROLE.sub(r"\1 -", "\n".join(line for line in whole if line)).split())
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return " ".join(_ROLE.sub(r"\1 -", "\n".join(line for line in lines if line)).split())
 
 
-def _visible(character: str) -> str:
+def _clean_character(character: str) -> str:
     """Return a character of text unchanged, nothing for a formatting character, which could hide a
     marker, and a space for control characters, lone surrogates and private use.
     """
@@ -58,7 +58,7 @@ def _visible(character: str) -> str:
     return "" if category == "Cf" else " " if category in _NO_TEXT else character
 
 
-def _shortened(text: str, longest: int) -> str:
+def _shorten(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     return text[: longest - len(CUT)].rsplit(" ", 1)[0] + CUT

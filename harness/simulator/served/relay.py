@@ -97,36 +97,36 @@ class Relay:
             else:
                 pending = users.ask(question.turns, question.replies)
         except Exception as error:
-            self._put(_failed(question, error))
+            self._queue_result(_error_result(question, error))
             return
-        pending.futures[0].add_done_callback(partial(self._take, question))
+        pending.futures[0].add_done_callback(partial(self._queue_answer, question))
 
-    def _take(self, question: UserQuery, future: Future[list[UserTurn]]) -> None:
+    def _queue_answer(self, question: UserQuery, future: Future[list[UserTurn]]) -> None:
         """Queue an answer. This runs in the client's thread, which must not wait for a process."""
         error = None if future.cancelled() else future.exception()
         if future.cancelled():
             self._open.pop(question.number, None)
         elif isinstance(error, Exception):
-            self._put(_failed(question, error))
+            self._queue_result(_error_result(question, error))
         else:
-            self._put(QueryResult(question.number, tuple(future.result())))
+            self._queue_result(QueryResult(question.number, tuple(future.result())))
 
-    def _put(self, answered: QueryResult) -> None:
-        self._open.pop(answered.number, None)
-        self._done.put(answered)
+    def _queue_result(self, result: QueryResult) -> None:
+        self._open.pop(result.number, None)
+        self._done.put(result)
 
     def _send_all(self) -> None:
         with contextlib.suppress(OSError):
-            while (answered := self._done.get()) is not None:
-                self._connection.send_bytes(pickle.dumps(answered))
+            while (result := self._done.get()) is not None:
+                self._connection.send_bytes(pickle.dumps(result))
 
 
-def _failed(question: UserQuery, error: Exception) -> QueryResult:
+def _error_result(question: UserQuery, error: Exception) -> QueryResult:
     if isinstance(error, HarnessError):
         return QueryResult(question.number, error=error)
-    what = " ".join(f"{type(error).__name__}: {error}".split())
+    message = " ".join(f"{type(error).__name__}: {error}".split())
     trace = "".join(traceback.format_exception(error))
-    return QueryResult(question.number, bug=f"{what}\n{trace}")
+    return QueryResult(question.number, bug=f"{message}\n{trace}")
 
 
 class RelayLine:
@@ -138,19 +138,19 @@ class RelayLine:
         self._pending: dict[int, Future[list[UserTurn]]] | None = {}
         threading.Thread(target=self._receive_all, daemon=True).start()
 
-    def ask(self, difficulty: DifficultyConfig, **asked: Any) -> AwaitableResult[list[UserTurn]]:
-        """Send a UserQuery with the fields `asked`, and return at once."""
+    def ask(self, difficulty: DifficultyConfig, **fields: Any) -> AwaitableResult[list[UserTurn]]:
+        """Send a UserQuery with these `fields`, and return at once."""
         future: Future[list[UserTurn]] = Future()
         number = next(self._numbers)
         with self._lock:
             if self._pending is None:
-                raise _gone()
+                raise _lost_error()
             self._pending[number] = future
-        question = UserQuery(number, difficulty, **asked)
+        question = UserQuery(number, difficulty, **fields)
         try:
             self._connection.send_bytes(pickle.dumps(question))
         except OSError as error:
-            raise _gone() from error
+            raise _lost_error() from error
         return AwaitableResult(future.result, (future,))
 
     def _receive_all(self) -> None:
@@ -158,26 +158,26 @@ class RelayLine:
             while True:
                 self._receive(pickle.loads(self._connection.recv_bytes()))
         with self._lock:
-            left, self._pending = self._pending or {}, None
-        for future in left.values():
-            future.set_exception(_gone())
+            pending, self._pending = self._pending or {}, None
+        for future in pending.values():
+            future.set_exception(_lost_error())
 
-    def _receive(self, answered: QueryResult) -> None:
+    def _receive(self, result: QueryResult) -> None:
         with self._lock:
             assert self._pending is not None, "only this thread ends the line"
-            future = self._pending.pop(answered.number)
-        if answered.error is not None:
-            future.set_exception(answered.error)
-        elif answered.bug is not None:
-            what, _, trace = answered.bug.partition("\n")
-            bug = RelayError(what)
+            future = self._pending.pop(result.number)
+        if result.error is not None:
+            future.set_exception(result.error)
+        elif result.bug is not None:
+            message, _, trace = result.bug.partition("\n")
+            bug = RelayError(message)
             bug.add_note(trace)
             future.set_exception(bug)
         else:
-            future.set_result(list(answered.turns))
+            future.set_result(list(result.turns))
 
 
-def _gone() -> RelayError:
+def _lost_error() -> RelayError:
     return RelayError("the process that asks the endpoint is gone")
 
 

@@ -46,8 +46,8 @@ def read(path: Path, split: str | None) -> list[Profile]:
 
     All are on the side `split`; with None each persona is assigned to a side.
     """
-    made = [(f"{path}:{number}", values) for number, values in lines(path)]
-    return [checked(where, _profile(where, values, split)) for where, values in made]
+    rows = [(f"{path}:{number}", values) for number, values in lines(path)]
+    return [checked(where, _profile(where, values, split)) for where, values in rows]
 
 
 def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profile:
@@ -58,8 +58,8 @@ def _profile(where: str, values: Mapping[str, Any], split: str | None) -> Profil
     traits = [] if cha_group is None else cha_group
     if not isinstance(traits, list) or not all(isinstance(trait, str) for trait in traits):
         raise ConfigError(f"{where}: cha_group must be a list of texts, got {traits!r:.40}")
-    told, reactions = _halves(scene)
-    facts = [clean_text(where, "facts", line) for line in told if any(map(str.isalnum, line))]
+    events, reactions = _split_scene(scene)
+    facts = [clean_text(where, "facts", line) for line in events if any(map(str.isalnum, line))]
     if not facts:
         raise ConfigError(f"{where}: scene must tell what happened, got {scene[:40]!r}")
     persona = _persona(card)
@@ -82,17 +82,19 @@ def _persona(card: str) -> str:
     return f"{name[1][:20] if name else 'persona'}-{digest}"
 
 
-def _halves(scene: str) -> tuple[list[str], list[str]]:
+def _split_scene(scene: str) -> tuple[list[str], list[str]]:
     """Return the lines of what happened, without headings, and the lines for the appraiser only."""
     rows = scene.split("####隐藏主题")[0].split("\n")
     cut = next((n for n, row in enumerate(rows) if _REACTIONS.search(row)), len(rows))
     plain = [_MARKUP.sub("", row).strip() for row in rows]
-    told, of_the_talk = [], []
+    events, about_conversation = [], []
     for row in plain[:cut]:
         sentences = re.split(r"(?<=[。！？!?])", row)
-        told.append("".join(s for s in sentences if not _OF_THE_TALK.search(s)))
-        of_the_talk += [s for s in sentences if _OF_THE_TALK.search(s) and _SENTENCE.search(s)]
-    return [row for row in told if _SENTENCE.search(row)], of_the_talk + plain[cut:]
+        events.append("".join(s for s in sentences if not _OF_THE_TALK.search(s)))
+        about_conversation += [
+            s for s in sentences if _OF_THE_TALK.search(s) and _SENTENCE.search(s)
+        ]
+    return [row for row in events if _SENTENCE.search(row)], about_conversation + plain[cut:]
 
 
 def _text(where: str, field: str, values: Mapping[str, Any]) -> str:

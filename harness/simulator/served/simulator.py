@@ -53,11 +53,11 @@ class ServedSimulator:
         users = [user_of(key, self.difficulty, self._client.config) for key in keys]
         distinct = {user: number for number, user in enumerate(dict.fromkeys(users))}
 
-        def opened(openings: Sequence[str | EndpointFault]) -> list[UserTurn]:
+        def build_turns(openings: Sequence[str | EndpointFault]) -> list[UserTurn]:
             pairs = zip(keys, users, strict=True)
             return [self._open(key, user, openings[distinct[user]]) for key, user in pairs]
 
-        return self._client.start([self._opening(user) for user in distinct], opened)
+        return self._client.start([self._opening(user) for user in distinct], build_turns)
 
     def answer(
         self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
@@ -107,14 +107,14 @@ class ServedSimulator:
         state: ServedState = turn.state
         assert turn.emotion == state.emotion, "a turn and its state are of one moment"
         if state.fault is not None:
-            return _failed(state, state.fault)
+            return _failed_turn(state, state.fault)
         try:
             appraisal = await self._appraise(state, quote_reply(reply.text))
-            after = self._after(state, appraisal, quote_reply(reply.text))
+            after = self._next_state(state, appraisal, quote_reply(reply.text))
             ended = ending(after.emotion, after.turn, self.difficulty)
             text = "" if ended else await self._speak(after, after.emotion - state.emotion)
         except EndpointFault as fault:
-            return _failed(state, fault.kind)
+            return _failed_turn(state, fault.kind)
         return _turn(after, after.emotion - state.emotion, text, ended, appraisal, reply)
 
     async def _appraise(self, state: ServedState, reply: str) -> ServedAppraisal:
@@ -133,7 +133,9 @@ class ServedSimulator:
             request, lambda content: answers.message(content, intention, level, heard)
         )
 
-    def _after(self, state: ServedState, appraisal: ServedAppraisal, reply: str) -> ServedState:
+    def _next_state(
+        self, state: ServedState, appraisal: ServedAppraisal, reply: str
+    ) -> ServedState:
         """Return the user's state after the reply, before the user speaks."""
         emotion = min(100, max(0, state.emotion + appraisal.change))
         u = turn_draws(state.key, state.turn + 1)
@@ -170,7 +172,7 @@ def _turn(
     )
 
 
-def _failed(state: ServedState, kind: str) -> UserTurn:
+def _failed_turn(state: ServedState, kind: str) -> UserTurn:
     """Return the last turn of a conversation that failed: no reward, and the fault."""
     return UserTurn("", state.emotion, None, math.nan, "failed", (), False, {"fault": kind}, state)
 

@@ -39,16 +39,16 @@ class Allowance:
         """Wait until the balance is not negative, then subtract `amount`."""
         if self._a_second is None:
             return
-        while self._refilled(self._a_second) < 0:
+        while self._refill(self._a_second) < 0:
             await asyncio.sleep(-self._left / self._a_second)
         self._left -= amount
 
-    def correct(self, more: float) -> None:
-        """Subtract `more`, which may be negative, to correct an earlier `take`."""
+    def correct(self, amount: float) -> None:
+        """Subtract `amount`, which may be negative, to correct an earlier `take`."""
         if self._a_second is not None:
-            self._left -= more
+            self._left -= amount
 
-    def _refilled(self, a_second: float) -> float:
+    def _refill(self, a_second: float) -> float:
         now = asyncio.get_running_loop().time()
         self._left = min(0.0, self._left + (now - self._at_s) * a_second)
         if self._left > -1e-9:  # a sleep may end a rounding error early
@@ -106,8 +106,8 @@ class Usage:
         """Return a summary of calls, tokens and faults for printing."""
         faults = {"asked again": self.retries, "given up": self.given_up}
         counts = [
-            f"{what}: {', '.join(f'{kind} {count:,}' for kind, count in sorted(by_kind.items()))}"
-            for what, by_kind in faults.items()
+            f"{name}: {', '.join(f'{kind} {count:,}' for kind, count in sorted(by_kind.items()))}"
+            for name, by_kind in faults.items()
             if by_kind
         ]
         return "; ".join([f"{self.calls:,} calls, {self.tokens:,} tokens", *counts])

@@ -74,8 +74,8 @@ def feeling_of(change: int) -> str:
     """Return the description of a change of emotion for the speaking prompt."""
     if change == 0:
         return "it changed nothing"
-    how = "much " if abs(change) >= 10 else "a little "
-    return f"it made them feel {how}{'better' if change > 0 else 'worse'}"
+    degree = "much " if abs(change) >= 10 else "a little "
+    return f"it made them feel {degree}{'better' if change > 0 else 'worse'}"
 
 
 assert set(HOPES) == set(INTENTIONS)

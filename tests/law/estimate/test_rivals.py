@@ -39,8 +39,8 @@ TRUTHS: dict[str, Reward] = {
 def run_of(truth: Reward, seed: int, n: int, noise: Noise) -> Points:
     """H sinks and wanders; R follows `truth`, with noise on both."""
     rng, u = np.random.default_rng(seed), np.arange(n) / n
-    h = synthetic._wandering(rng, synthetic.exponential(0.05)(u), noise)
-    return points_of(synthetic._logged(rng, h, truth(h, u), noise))
+    h = synthetic._wander(rng, synthetic.exponential(0.05)(u), noise)
+    return points_of(synthetic._log(rng, h, truth(h, u), noise))
 
 
 def compared(points: Points) -> dict[str, Rival]:
@@ -75,8 +75,8 @@ def shares(truth: str, n: int, start: float) -> Counter[str | None]:
     counts: Counter[str | None] = Counter()
     for seed in range(RUNS):
         rng, u = np.random.default_rng(seed), np.arange(n) / n
-        h = synthetic._wandering(rng, synthetic.exponential(0.05, start)(u), LOW)
-        log = synthetic._logged(rng, h, TRUTHS[truth](h, u), LOW)
+        h = synthetic._wander(rng, synthetic.exponential(0.05, start)(u), LOW)
+        log = synthetic._log(rng, h, TRUTHS[truth](h, u), LOW)
         counts[rivals.against_linear(rivals.compare(points_of(log)))] += 1
     return counts
 

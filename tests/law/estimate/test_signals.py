@@ -93,7 +93,7 @@ def ramp(seed: int, n: int, noise: Noise, at: float, height: float = 0.4) -> Poi
     """R rises in a line until the share `at` of the run, then stays."""
     u = np.arange(n) / n
     mean = 0.3 + height * np.minimum(u, at) / at
-    log = synthetic._logged(np.random.default_rng(seed), np.ones(n), mean, noise)
+    log = synthetic._log(np.random.default_rng(seed), np.ones(n), mean, noise)
     return Points(log.steps, log.entropy, log.reward)
 
 

@@ -210,15 +210,13 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
             language_rounds.load(tmp_path)
         return str(error.value).removeprefix(f"{tmp_path / KEPT}: ")
 
-    assert refusal(tokens=[2, 1], ids=[1, 2], own=[False, True]) == (
-        "must hold an id and a mark for each of 3 tokens, got 2 and 2"
+    rows = "ids and own must have a row for each of the tokens of a conversation, got "
+    assert refusal(tokens=[2, 1], ids=[1, 2], own=[False, True]) == f"{rows}[2, 2] for [2, 1]"
+    assert refusal(tokens=[2, 0], ids=[1, 2], own=[False, True]) == f"{rows}[2, 2] for [2, 0]"
+    assert refusal(tokens=[2], ids=[1.0, 2.0], own=[False, True]) == (
+        "tokens, ids and own must be 1-D int64, 1-D int64, 1-D bool, got 1-D int64, 1-D float64, "
+        "1-D bool"
     )
-    sizes = (
-        "must hold numbers of tokens, their ids, and which are the policy's own, got arrays of "
-        "shapes "
-    )
-    assert refusal(tokens=[2], ids=[1.0, 2.0], own=[False, True]) == f"{sizes}[(1,), (2,), (2,)]"
-    assert refusal(tokens=[2, 0], ids=[1, 2], own=[False, True]).startswith(sizes)
     assert refusal(tokens=[2], ids=[1, 2]).startswith("must hold the kept conversations, got ")
 
 

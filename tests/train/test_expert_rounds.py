@@ -150,13 +150,12 @@ def test_arrays_that_do_not_go_together_are_named(tmp_path: Path) -> None:
         np.savez(tmp_path / KEPT, **arrays)
         return named(tmp_path)
 
-    assert holding([2, 1], np.ones((4, 5)), [1, 2, 3]) == (
-        "must hold features and a strategy for each of 3 replies, got 4 and 3"
-    )
-    sizes = "must hold whole numbers of replies, their features and strategies, got arrays of "
-    assert holding([3, 0], np.ones((3, 5)), [1, 2, 3]).startswith(sizes)
-    assert holding([3], np.ones((3, 5)), [1.0, 2.0, 3.0]).startswith(sizes)
-    assert holding([3], np.ones(3), [1, 2, 3]) == f"{sizes}shapes [(1,), (3,), (3,)]"
+    rows = "features and act must have a row for each of the replies of a conversation, got "
+    assert holding([2, 1], np.ones((4, 5)), [1, 2, 3]) == f"{rows}[4, 3] for [2, 1]"
+    assert holding([3, 0], np.ones((3, 5)), [1, 2, 3]) == f"{rows}[3, 3] for [3, 0]"
+    types = "replies, features and act must be 1-D int64, 2-D float64, 1-D int64, got 1-D int64, "
+    assert holding([3], np.ones((3, 5)), [1.0, 2.0, 3.0]) == (f"{types}2-D float64, 1-D float64")
+    assert holding([3], np.ones(3), [1, 2, 3]) == f"{types}1-D float64, 1-D int64"
 
 
 def refused(*words: str) -> str:

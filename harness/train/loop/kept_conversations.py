@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.errors import DataError
 from harness.records import atomic, plain_file
 from harness.records.checkpoints import KEPT
 from harness.train.metrics.token_metrics import Metrics
 
+AnyArray = NDArray[Any]
 NO_ROUNDS: Metrics = {"kept/conversations": None, "kept/sequences": None}
 
 
@@ -66,27 +68,54 @@ class KeptConversations(Generic[C]):
         return dict(zip(NO_ROUNDS, map(float, counts), strict=True))
 
 
-def write(folder: Path, arrays: Mapping[str, Any]) -> None:
-    """Write the file that `read` reads. Raises OSError."""
+def write(
+    folder: Path,
+    unit: str,
+    empty: Mapping[str, AnyArray],
+    conversations: Sequence[Sequence[AnyArray]],
+) -> None:
+    """Write the file that `read` reads. Raises OSError.
+
+    `unit`: what a row is, such as tokens; `empty`: name -> an array without rows, of the type of
+    the arrays of that name; `conversations`: the arrays of each, in the order of `empty`, with
+    equally many rows.
+    """
+    sizes = np.array([len(first) for first, *_ in conversations], dtype=np.int64)
+    columns = list(zip(*conversations, strict=True)) or [(array,) for array in empty.values()]
+    arrays: dict[str, Any] = {unit: sizes}
+    arrays |= {name: np.concatenate(parts) for name, parts in zip(empty, columns, strict=True)}
     file = io.BytesIO()
     np.savez_compressed(file, **arrays)
     atomic.write_bytes(folder / KEPT, file.getbuffer(), durable=False)
 
 
-def read(folder: Path, names: Sequence[str]) -> list[Any]:
-    """Return the arrays `names` of a checkpoint's file.
+def read(
+    folder: Path | None, unit: str, empty: Mapping[str, AnyArray]
+) -> list[tuple[AnyArray, ...]]:
+    """Return the arrays of each conversation in a checkpoint's file; none if `folder` is None.
 
     Raises DataError if the file is missing or damaged.
     """
+    if folder is None:
+        return []
     path = folder / KEPT
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            return [file[name] for name in names]
+            sizes, *arrays = (file[name] for name in (unit, *empty))
     except plain_file.ARCHIVE_ERRORS as error:
         raise DataError(f"{path}: must hold the kept conversations, got {error!r}") from error
-
-
-def slices(sizes: Sequence[int]) -> list[slice]:
-    """Return the places of each conversation in joined arrays; `sizes`: their lengths."""
+    expected, found = _types([np.zeros(0, np.int64), *empty.values()]), _types([sizes, *arrays])
+    if found != expected:
+        rule = f"{unit}, {' and '.join(empty)} must be {', '.join(expected)}"
+        raise DataError(f"{path}: {rule}, got {', '.join(found)}")
+    rows = [len(array) for array in arrays]
+    if (sizes < 1).any() or set(rows) != {int(sizes.sum())}:
+        rule = f"{' and '.join(empty)} must have a row for each of the {unit} of a conversation"
+        raise DataError(f"{path}: {rule}, got {rows} for {sizes.tolist()}")
     ends = np.cumsum(sizes).tolist()
-    return [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
+    parts = [slice(end - size, end) for end, size in zip(ends, sizes.tolist(), strict=True)]
+    return [tuple(array[part] for array in arrays) for part in parts]
+
+
+def _types(arrays: Iterable[AnyArray]) -> list[str]:
+    return [f"{array.ndim}-D {array.dtype}" for array in arrays]

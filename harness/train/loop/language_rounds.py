@@ -17,8 +17,6 @@ import numpy as np
 import torch
 
 from harness.config.run import RunConfig
-from harness.errors import DataError
-from harness.records.checkpoints import KEPT
 from harness.train.loop import kept_conversations
 from harness.train.loop.kept_conversations import KeptConversations
 from harness.train.objective import registry
@@ -29,6 +27,10 @@ from harness.train.policy_gradient.advantages import IntArray
 from harness.train.policy_gradient.algorithm import Refit
 from harness.train.policy_gradient.losses import BoolArray
 from harness.train.ranks.team import Team
+
+UNIT = "tokens"
+EMPTY = {"ids": np.zeros(0, np.int64), "own": np.zeros(0, bool)}
+"""Names and types of what a checkpoint holds of a conversation's tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +130,8 @@ def loss_inputs(
 
 def save(kept: KeptConversations[KeptTokens], folder: Path) -> None:
     """Write the file that `load` reads. Raises OSError."""
-    conversations = kept.conversations
-    arrays: dict[str, Any] = {
-        "tokens": np.array([len(c.ids) for c in conversations], dtype=np.int64),
-        "ids": np.concatenate([c.ids for c in conversations])
-        if conversations
-        else np.zeros(0, dtype=np.int64),
-        "own": np.concatenate([c.own for c in conversations])
-        if conversations
-        else np.zeros(0, dtype=bool),
-    }
-    kept_conversations.write(folder, arrays)
+    arrays = [(conversation.ids, conversation.own) for conversation in kept.conversations]
+    kept_conversations.write(folder, UNIT, EMPTY, arrays)
 
 
 def load(folder: Path | None) -> KeptConversations[KeptTokens]:
@@ -146,22 +139,5 @@ def load(folder: Path | None) -> KeptConversations[KeptTokens]:
 
     Raises DataError if the file is missing or damaged.
     """
-    if folder is None:
-        return KeptConversations()
-    path, columns = folder / KEPT, kept_conversations.read(folder, ("tokens", "ids", "own"))
-    tokens, ids, own = columns
-    kinds, shapes = [c.dtype.kind for c in columns], [c.shape for c in columns]
-    if [*map(len, shapes)] != [1, 1, 1] or kinds != ["i", "i", "b"] or (tokens < 1).any():
-        raise DataError(
-            f"{path}: must hold numbers of tokens, their ids, and which are the policy's own, got "
-            f"arrays of shapes {shapes}"
-        )
-    if not tokens.sum() == len(ids) == len(own):
-        raise DataError(
-            f"{path}: must hold an id and a mark for each of {tokens.sum()} tokens, got "
-            f"{len(ids)} and {len(own)}"
-        )
-    parts = kept_conversations.slices(tokens.tolist())
-    return KeptConversations[KeptTokens]().with_new(
-        KeptTokens(ids[part], own[part]) for part in parts
-    )
+    saved = kept_conversations.read(folder, UNIT, EMPTY)
+    return KeptConversations[KeptTokens]().with_new(KeptTokens(*arrays) for arrays in saved)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from harness.config.run import RunConfig
-from harness.errors import DataError
 from harness.policy.tabular import Observations, TabularPolicy
-from harness.records.checkpoints import KEPT
 from harness.train.loop import kept_conversations
 from harness.train.loop.kept_conversations import KeptConversations
 from harness.train.loop.tabular_batch import ActBatch
@@ -20,6 +17,10 @@ from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.objective.token_selection import TokenSelection
 from harness.train.policy_gradient.advantages import FloatArray, IntArray
 from harness.train.rollout.tabular_speaker import Acts
+
+UNIT = "replies"
+EMPTY = {"features": np.zeros((0, 0)), "act": np.zeros(0, np.int64)}
+"""Names and types of what a checkpoint holds of a conversation's replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +67,8 @@ def batch_of(kept: KeptConversations[KeptActs], temperature: float) -> ActBatch:
 
 def save(kept: KeptConversations[KeptActs], folder: Path) -> None:
     """Write the file that `load` reads. Raises OSError."""
-    conversations = kept.conversations
-    arrays: dict[str, Any] = {
-        "replies": np.array([len(c.act) for c in conversations], dtype=np.int64),
-        "features": np.concatenate([c.features for c in conversations])
-        if conversations
-        else np.zeros((0, 0)),
-        "act": np.concatenate([c.act for c in conversations])
-        if conversations
-        else np.zeros(0, dtype=np.int64),
-    }
-    kept_conversations.write(folder, arrays)
+    arrays = [(conversation.features, conversation.act) for conversation in kept.conversations]
+    kept_conversations.write(folder, UNIT, EMPTY, arrays)
 
 
 def load(folder: Path | None) -> KeptConversations[KeptActs]:
@@ -84,25 +76,8 @@ def load(folder: Path | None) -> KeptConversations[KeptActs]:
 
     Raises DataError if the file is missing or damaged.
     """
-    if folder is None:
-        return KeptConversations()
-    path, columns = folder / KEPT, kept_conversations.read(folder, ("replies", "features", "act"))
-    replies, features, act = columns
-    kinds, shapes = [c.dtype.kind for c in columns], [c.shape for c in columns]
-    if [*map(len, shapes)] != [1, 2, 1] or kinds != ["i", "f", "i"] or (replies < 1).any():
-        raise DataError(
-            f"{path}: must hold whole numbers of replies, their features and strategies, got "
-            f"arrays of shapes {shapes}"
-        )
-    if not replies.sum() == len(features) == len(act):
-        raise DataError(
-            f"{path}: must hold features and a strategy for each of {replies.sum()} replies, got "
-            f"{len(features)} and {len(act)}"
-        )
-    parts = kept_conversations.slices(replies.tolist())
-    return KeptConversations[KeptActs]().with_new(
-        KeptActs(features[part], act[part]) for part in parts
-    )
+    saved = kept_conversations.read(folder, UNIT, EMPTY)
+    return KeptConversations[KeptActs]().with_new(KeptActs(*arrays) for arrays in saved)
 
 
 def learn(

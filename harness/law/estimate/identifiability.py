@@ -86,12 +86,12 @@ def judge_identifiability(fitted: LawFit) -> Identifiability:
     line, spread = fitted.line, fitted.spread
     if line is None or spread is None or not has_enough_points(fitted):
         return Identifiability(a=False, ceiling=False)
-    moved = entropy_moves(fitted)
+    moves = entropy_moves(fitted)
     a = interval.half_width(spread.a) < LARGEST_RELATIVE_A * abs(line.a)
     ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING * float(
         np.std(fitted.calm.reward)
     )
-    return Identifiability(a=bool(moved and a), ceiling=bool(moved and ceiling))
+    return Identifiability(a=bool(moves and a), ceiling=bool(moves and ceiling))
 
 
 def entropy_moves(fitted: LawFit) -> bool:

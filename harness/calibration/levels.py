@@ -62,7 +62,7 @@ def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
         (measure, easier, harder) for easier, harder in pairwise(levels) for measure in MEASURES
     ]
     results = [
-        _paired(levels[easier][measure] - levels[harder][measure])
+        _test_pair(levels[easier][measure] - levels[harder][measure])
         for measure, easier, harder in pairs
     ]
     adjusted = _holm([p for _, p in results])
@@ -72,7 +72,7 @@ def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
     ]
 
 
-def _paired(differences: Floats) -> tuple[float, float]:
+def _test_pair(differences: Floats) -> tuple[float, float]:
     """Return the mean difference and the one-sided p-value of a paired t-test."""
     finite = differences[np.isfinite(differences)]
     mean, spread = float(finite.mean()), float(finite.std(ddof=1))
@@ -199,16 +199,16 @@ class _Count:
 
     def report_when_done(self, name: str, future: Future[MeasuredLevel]) -> None:
         if not future.cancelled() and future.exception() is None:
-            self._measured(name)
+            self._report_level(name)
 
     def measure_and_report(
         self, measure: Callable[[DifficultyConfig], MeasuredLevel], level: DifficultyConfig
     ) -> MeasuredLevel:
         measured = measure(level)
-        self._measured(level.name)
+        self._report_level(level.name)
         return measured
 
-    def _measured(self, name: str) -> None:
+    def _report_level(self, name: str) -> None:
         seconds = time.monotonic() - self._start
         self._report(f"{name} measured, {next(self._done)} of {len(self._names)}, {seconds:.0f} s")
 

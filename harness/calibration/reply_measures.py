@@ -156,12 +156,12 @@ def measure_need_expression(
             for candidates in by_strategy
         ]
         answers = simulator.answer([turn] * len(replies), replies)
-        items = [_items(turn, answer, reader) for answer in answers if answer.ended is None]
-        shares.append(np.nanmean(items) if items else np.nan)
+        aspects = [_aspects(turn, answer, reader) for answer in answers if answer.ended is None]
+        shares.append(np.nanmean(aspects) if aspects else np.nan)
     return np.array(shares)
 
 
-def _items(before: UserTurn, after: UserTurn, reader: Reader) -> tuple[float, float, float]:
+def _aspects(before: UserTurn, after: UserTurn, reader: Reader) -> tuple[float, float, float]:
     """Return (attitude, thought, need): 1 if shown, else 0; NaN if nothing was left to tell."""
     attitude = float(shows_attitude(after.text, reader))
     told_before, told_after = len(before.state.disclosed.told), len(after.state.disclosed.told)

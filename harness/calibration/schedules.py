@@ -90,8 +90,8 @@ def _repeat_for_strategies(crowd: _Crowd) -> _Crowd:
 
 
 def _select(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
-    heard, played = [crowd.heard[row] for row in rows], [crowd.played[row] for row in rows]
-    return _Crowd(crowd.mass[rows], crowd.earned[rows], heard, played)
+    recencies, played = [crowd.heard[row] for row in rows], [crowd.played[row] for row in rows]
+    return _Crowd(crowd.mass[rows], crowd.earned[rows], recencies, played)
 
 
 def _play(crowd: _Crowd, strategies: Sequence[int], game: StrategyGame) -> _Crowd:
@@ -107,13 +107,13 @@ def _play(crowd: _Crowd, strategies: Sequence[int], game: StrategyGame) -> _Crow
         mass[rows, ..., DOWN] = game.spread(falling, strategy, rises=False)
     ended = mass[:, :, game.over].sum(axis=(1, 3, 4))
     mass[:, :, game.over] = 0
-    heard = [
+    recencies = [
         hear(recency, strategy) for recency, strategy in zip(crowd.heard, strategies, strict=True)
     ]
     played = [
         (*sequence, strategy) for sequence, strategy in zip(crowd.played, strategies, strict=True)
     ]
-    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard, played)
+    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], recencies, played)
 
 
 def _total(crowd: _Crowd, game: StrategyGame) -> Floats:

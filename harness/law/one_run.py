@@ -230,11 +230,11 @@ def _dropped_at(
     run: DiscoveredRun, cleaned: Cleaned, log_integrity: Integrity
 ) -> dict[str, list[str]]:
     """Reason -> the first few rows left out for it, by line number or else by step."""
-    places = {
+    locations = {
         reason: [f"{run.metrics}:{line}" for line in lines]
         for reason, lines in cleaned.first_lines.items()
     }
-    return places | log_integrity.dropped_at(run.metrics)
+    return locations | log_integrity.dropped_at(run.metrics)
 
 
 def _series(run: DiscoveredRun, identity: FolderIdentity, log: RunLog) -> RunSeries:

@@ -93,13 +93,13 @@ def _judged_folders(
     seeds = {
         seed for by_seed in record.arms.values() for seed, name in by_seed.items() if name in names
     }
-    counted = {
+    judged = {
         name
         for arm in statement.arms
         for seed, name in record.arms.get(arm, {}).items()
         if seed in seeds
     }
-    return [folder for folder in done if folder.name in counted]
+    return [folder for folder in done if folder.name in judged]
 
 
 def _notes(

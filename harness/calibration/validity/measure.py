@@ -121,7 +121,9 @@ def has_asked_word(answer: str, about: str) -> bool:
     False for an answer that refuses or does not know, whatever its words.
     """
     parts = sentences(answer)
-    closed = any(pattern.fullmatch(_plain(sentence)) for sentence in parts for pattern in _closed())
+    closed = any(
+        pattern.fullmatch(_plain(sentence)) for sentence in parts for pattern in _refusal_patterns()
+    )
     return not closed and not _content_words(answer).isdisjoint(_content_words(about))
 
 
@@ -130,7 +132,7 @@ def _content_words(text: str) -> set[str]:
 
 
 @cache
-def _closed() -> tuple[re.Pattern[str], ...]:
+def _refusal_patterns() -> tuple[re.Pattern[str], ...]:
     lines = [line for name in CLOSED for group in ANSWERS[name].values() for line in group]
     lines += [line for name in CLOSED for line in LINES[name]["any"]]
     parts = ([_plain(part) for part in re.split(r"\{\w+\}", line)] for line in lines)

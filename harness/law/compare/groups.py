@@ -128,16 +128,16 @@ def _text(value: Any) -> str:
 def distinguishing_axes(axes: Sequence[Axes]) -> list[str]:
     """Return the axes that differ, without those determined by earlier axes (names come first)."""
     names = dict.fromkeys(key for values in axes for key in values)
-    chosen: list[str] = []
+    distinguishing: list[str] = []
     classes: list[tuple[str, ...]] = [() for _ in axes]
     for key in sorted(names, key=lambda name: (name.startswith("measurement"), "." in name)):
         finer = [
             (*label, _text(values.get(key))) for label, values in zip(classes, axes, strict=True)
         ]
         if len(set(finer)) > len(set(classes)):
-            chosen.append(key)
+            distinguishing.append(key)
             classes = finer
-    return chosen
+    return distinguishing
 
 
 def is_counted(member: Member, with_unfinished: bool) -> bool:
@@ -192,11 +192,11 @@ def _mean(runs: Sequence[RunResult], name: str, column: str | None, diverged: in
 def _onset(runs: Sequence[RunResult]) -> SeedMean:
     """Return the mean onset. Runs without an onset, including diverged ones, are censored."""
     onsets = [run.onset.step for run in runs if run.onset and run.onset.is_collapse]
-    onset = _within_the_run(mean_over_seeds(onsets, censored=len(runs) - len(onsets)))
+    onset = _clip_at_zero(mean_over_seeds(onsets, censored=len(runs) - len(onsets)))
     return drop_interval_of_repeats(onset, [run.seed for run in runs])
 
 
-def _within_the_run(onset: SeedMean) -> SeedMean:
+def _clip_at_zero(onset: SeedMean) -> SeedMean:
     """Clip the interval at 0: with few seeds it can reach before the first step."""
     return onset if onset.low is None else replace(onset, low=max(onset.low, 0.0))
 

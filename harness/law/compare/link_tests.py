@@ -74,7 +74,7 @@ def run_link_test(
     link: Link,
     differences: Mapping[int, float],
     net: Mapping[int, float] | None,
-    lost: Mapping[int, LostPair],
+    lost_pairs: Mapping[int, LostPair],
 ) -> LinkTestResult | None:
     """Test the pairs of a link; None if there are too few or they have no spread."""
     sign = SIGNS[link.direction]
@@ -82,9 +82,11 @@ def run_link_test(
     if estimates is None:
         return None
     p = verdict_p_values(estimates, sign, link.margin)
-    if not lost:
+    if not lost_pairs:
         return LinkTestResult(*estimates, p, p, None, None)
-    against, towards = (_estimates_at_end(differences, net, lost, side) for side in (-sign, sign))
+    against, towards = (
+        _estimates_at_end(differences, net, lost_pairs, side) for side in (-sign, sign)
+    )
     adverse = verdict_p_values(against, sign, link.margin)
     favourable = verdict_p_values(towards, sign, link.margin)
     worst = VerdictPValues(
@@ -153,12 +155,14 @@ def _p_beyond(estimate: Estimate, sign: int) -> float:
 def _estimates_at_end(
     differences: Mapping[int, float],
     net: Mapping[int, float] | None,
-    lost: Mapping[int, LostPair],
+    lost_pairs: Mapping[int, LostPair],
     side: int,
 ) -> tuple[Estimate, Estimate] | None:
     """Return the estimates with lost pairs at one end of their ranges; None if it is infinite."""
-    judged = {seed: pair.high if side > 0 else pair.low for seed, pair in lost.items()}
-    plain = {seed: pair.plain[side > 0] for seed, pair in lost.items() if pair.plain is not None}
+    judged = {seed: pair.high if side > 0 else pair.low for seed, pair in lost_pairs.items()}
+    plain = {
+        seed: pair.plain[side > 0] for seed, pair in lost_pairs.items() if pair.plain is not None
+    }
     if not all(map(math.isfinite, (*judged.values(), *plain.values()))):
         return None
     if net is None:

@@ -49,48 +49,48 @@ def error_spent(counts: Sequence[int], most_pairs: int | None = None) -> float:
     return 1 + LATER * (1 - (counts[0] / counts[-1]) ** ORDER)
 
 
-def pairs_per_look(earlier: Sequence[Pairs], now: Pairs) -> tuple[int, ...]:
-    """Return the number of known pairs at each look up to `now`.
+def pairs_per_look(earlier: Sequence[Pairs], current: Pairs) -> tuple[int, ...]:
+    """Return the number of known pairs at each look up to `current`.
 
-    Looks without new pairs, or with too few pairs, are left out. If `now` repeats an earlier look,
-    only the looks before that one count.
+    Looks without new pairs, or with too few pairs, are left out. If `current` repeats an earlier
+    look, only the looks before that one count.
     """
     all_pairs: Pairs = frozenset()
     sizes: list[int] = []
-    for look in (*_earlier_looks(earlier, now), now):
+    for look in (*_earlier_looks(earlier, current), current):
         all_pairs |= look
         if len(look) >= FEWEST_SEEDS and len(all_pairs) > (sizes[-1] if sizes else 0):
             sizes.append(len(all_pairs))
     return tuple(sizes)
 
 
-def _earlier_looks(earlier: Sequence[Pairs], now: Pairs) -> Sequence[Pairs]:
-    return earlier[: earlier.index(now)] if now in earlier else earlier
+def _earlier_looks(earlier: Sequence[Pairs], current: Pairs) -> Sequence[Pairs]:
+    return earlier[: earlier.index(current)] if current in earlier else earlier
 
 
 def p_factor(
-    earlier: Sequence[Pairs], now: Pairs, comparisons: int, most_pairs: int | None = None
+    earlier: Sequence[Pairs], current: Pairs, comparisons: int, most_pairs: int | None = None
 ) -> float | None:
     """Return the factor on p at this look that keeps the error over all looks at
     LEVEL / comparisons.
 
-    None if nothing is left to spend: all pairs of `now` were known before, or an earlier look had
-    `most_pairs` pairs.
+    None if nothing is left to spend: all pairs of `current` were known before, or an earlier look
+    had `most_pairs` pairs.
     """
     alpha = LEVEL / 2 / comparisons
-    earlier_looks = _earlier_looks(earlier, now)
-    if earlier_looks and now <= frozenset().union(*earlier_looks):
+    earlier_looks = _earlier_looks(earlier, current)
+    if earlier_looks and current <= frozenset().union(*earlier_looks):
         return None
-    sizes = pairs_per_look(earlier_looks, now)
+    sizes = pairs_per_look(earlier_looks, current)
     unspent = error_spent(sizes, most_pairs) - (
         error_spent(sizes[:-1], most_pairs) if len(sizes) > 1 else 0.0
     )
     if unspent <= 0:
         return None
-    # if `now` lacks known pairs, its correlation with earlier looks is unknown
-    return (
-        alpha / one_sided_level(sizes, alpha, most_pairs) if len(now) == sizes[-1] else 1 / unspent
-    )
+    # if `current` lacks known pairs, its correlation with earlier looks is unknown
+    if len(current) != sizes[-1]:
+        return 1 / unspent
+    return alpha / one_sided_level(sizes, alpha, most_pairs)
 
 
 @functools.lru_cache(maxsize=4096)

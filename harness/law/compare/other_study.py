@@ -118,7 +118,7 @@ def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
         value = json.loads(text)
         entries = [*value["links"], *value["checks"]]
         older = not any("p_no_effect" in link for link in entries)
-        other = _parsed(value, entries, str(path), older)
+        other = _parse_study(value, entries, str(path), older)
         name = str(value["study"])
         other_stated = {str(entry["name"]): _stated_values(entry) for entry in entries}
     except DAMAGED as error:
@@ -152,11 +152,11 @@ def compare_studies(judged: Sequence[LinkResult], other: OtherStudy) -> StudyCom
 
 def compare_stored_study(judged: Sequence[LinkResult], value: Mapping[str, Any]) -> StudyComparison:
     """Compare the effects with those stored in a result.json; `value` is from `to_json`."""
-    other = _parsed(value, value["links"], str(value["path"]), bool(value["older_words"]))
+    other = _parse_study(value, value["links"], str(value["path"]), bool(value["older_words"]))
     return compare_studies(judged, other)
 
 
-def _parsed(value: Any, links: Sequence[Any], path: str, older_words: bool) -> OtherStudy:
+def _parse_study(value: Any, links: Sequence[Any], path: str, older_words: bool) -> OtherStudy:
     return OtherStudy(
         path=path,
         verdict=str(value["verdict"]),

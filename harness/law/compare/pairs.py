@@ -108,23 +108,23 @@ def pairs_to_compare(sides: Sequence[ComparedGroup]) -> list[GroupPair]:
     Null controls are the baseline of runs with a signal and are not compared with each other.
     """
     candidates = [
-        _pair(one, other)
-        for one, other in combinations(sides, 2)
-        if not (one.null_control and other.null_control)
+        _pair(first, second)
+        for first, second in combinations(sides, 2)
+        if not (first.null_control and second.null_control)
     ]
     return [pair for pair in candidates if _differ_in_one_axis(pair)]
 
 
-def _pair(one: ComparedGroup, other: ComparedGroup) -> GroupPair:
+def _pair(first: ComparedGroup, second: ComparedGroup) -> GroupPair:
     """Make a pair with the first as the baseline, unless only the other is a null control."""
-    baseline, later = (other, one) if other.null_control else (one, other)
+    baseline, later = (second, first) if second.null_control else (first, second)
     return GroupPair(later, baseline, axes(baseline, later))
 
 
-def axes(one: ComparedGroup, other: ComparedGroup) -> tuple[str, ...]:
+def axes(first: ComparedGroup, second: ComparedGroup) -> tuple[str, ...]:
     """Return the axes in which two groups differ, sorted."""
-    keys = one.config.keys() | other.config.keys()
-    differing = {key for key in keys if one.config.get(key) != other.config.get(key)}
+    keys = first.config.keys() | second.config.keys()
+    differing = {key for key in keys if first.config.get(key) != second.config.get(key)}
     return tuple(
         sorted(key for key in differing if key == _root(key) or _root(key) not in differing)
     )
@@ -132,8 +132,10 @@ def axes(one: ComparedGroup, other: ComparedGroup) -> tuple[str, ...]:
 
 def _differ_in_one_axis(pair: GroupPair) -> bool:
     """Return whether the keys of the two groups differ in exactly one axis."""
-    one, other = pair.later.key, pair.baseline.key
-    differing = [axis for axis in one.keys() | other.keys() if one.get(axis) != other.get(axis)]
+    later, baseline = pair.later.key, pair.baseline.key
+    differing = [
+        axis for axis in later.keys() | baseline.keys() if later.get(axis) != baseline.get(axis)
+    ]
     return len(differing) == 1
 
 

@@ -233,7 +233,7 @@ def net_of_null(quantity: RunQuantity, member: Member, basis: ComparisonBasis) -
     last_steps = (run.last_step for run in (member.replicate, *member.nulls))
     shared = replace(basis, until=min(last_steps))
     nulls = [replace(member, replicate=null, nulls=()) for null in member.nulls]
-    run_value, *null_values = (quantity.value(each, shared) for each in (member, *nulls))
+    run_value, *null_values = (quantity.value(run, shared) for run in (member, *nulls))
     return null_control.minus_nulls(run_value, null_values)
 
 

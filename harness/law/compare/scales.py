@@ -119,7 +119,7 @@ def slope(points: Points) -> Interval | None:
     if len(points) < FEWEST_POINTS:
         return None
     fitted = identifiability.fit(points)
-    return fitted.spread.a if fitted.spread is not None and _usable(fitted) else None
+    return fitted.spread.a if fitted.spread is not None and _is_usable(fitted) else None
 
 
 def smooth(entropy: Floats) -> Floats:
@@ -130,5 +130,5 @@ def smooth(entropy: Floats) -> Floats:
     return np.convolve(entropy, kernel, "same") / np.convolve(np.ones(n), kernel, "same")
 
 
-def _usable(fitted: LawFit) -> bool:
+def _is_usable(fitted: LawFit) -> bool:
     return identifiability.has_enough_points(fitted) and identifiability.entropy_moves(fitted)

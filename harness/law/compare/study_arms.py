@@ -70,7 +70,7 @@ class DivergedRun:
         """Return whether the diverged run is a null control of `member`, by config and seed."""
         if not self.identity.null_control or self.identity.seed != member.identity.seed:
             return False
-        ours, theirs = (
+        own_config, other_config = (
             {
                 axis: value
                 for axis, value in groups.flatten_config(folder_identity.full_config or {}).items()
@@ -78,7 +78,7 @@ class DivergedRun:
             }
             for folder_identity in (self.identity, member.identity)
         )
-        return ours == theirs
+        return own_config == other_config
 
 
 def finished_folders(ledger: Sweep) -> list[Path]:

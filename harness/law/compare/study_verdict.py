@@ -16,10 +16,10 @@ def hold_back(links: Sequence[LinkResult], checks: Sequence[LinkResult]) -> tupl
 
 def hold_back_checks(checks: Sequence[LinkResult]) -> tuple[LinkResult, ...]:
     """Set checks to undecided if an earlier check they depend on is not supported."""
-    held: tuple[LinkResult, ...] = ()
+    results: tuple[LinkResult, ...] = ()
     for check in checks:
-        held += hold_back([check], held)
-    return held
+        results += hold_back([check], results)
+    return results
 
 
 def verdict(links: Sequence[LinkResult], deciding: Sequence[str]) -> str:

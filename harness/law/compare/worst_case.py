@@ -51,10 +51,12 @@ class LostPair:
     """The range before subtracting null controls; None if that number is known or not needed."""
 
 
-def difference(one: tuple[float, float], other: tuple[float, float] | None) -> tuple[float, float]:
-    """Return the range of one number minus another, or of the first alone if `other` is None."""
-    low, high = other or (0.0, 0.0)
-    return one[0] - high, one[1] - low
+def difference(
+    first: tuple[float, float], second: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Return the range of one number minus another, or of the first alone if `second` is None."""
+    low, high = second or (0.0, 0.0)
+    return first[0] - high, first[1] - low
 
 
 def range_of(

@@ -64,8 +64,8 @@ def diagnose(
     members, left_out = analysis.load_members_and_reasons(paths, pool)
     if not members:
         reasons = "; ".join(sorted(set(left_out.values())))
-        why = f"none: {reasons}" if reasons else "none"
-        raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {why}")
+        found = f"none: {reasons}" if reasons else "none"
+        raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {found}")
     skipped = tuple(SkippedPath(run, reason) for run, reason in left_out.items())
     return tuple(map(diagnose_run, members)), skipped
 
@@ -107,7 +107,7 @@ def exploration(member: Member, correlation: Interval | None) -> MechanismFindin
         Sign("listening", "nats", _listening(member)),
     )
     flag, because = None, None
-    if _starves(member):
+    if _is_starved(member):
         flag, because = "starved", silent
     elif _is_unobeyed(correlation):
         flag, because = "noise", following
@@ -119,15 +119,15 @@ def _is_unobeyed(correlation: Interval | None) -> bool:
     return correlation is not None and correlation.value < UNOBEYED and correlation.high < OBEYED
 
 
-def _starves(member: Member) -> bool:
+def _is_starved(member: Member) -> bool:
     """Return whether most groups carry no signal, H is kept, and the gain is negligible."""
     silent, gain = member.result.silent_share, member.result.gain
     if silent is None or gain is None:
         return False
-    return silent.low > regime.SILENT and gain.high < GAINED and _keeps(member.replicate)
+    return silent.low > regime.SILENT and gain.high < GAINED and _keeps_entropy(member.replicate)
 
 
-def _keeps(run: Replicate) -> bool:
+def _keeps_entropy(run: Replicate) -> bool:
     """Return whether H ends within a fifth of its start."""
     fall, start = null_control.fall(run.course.values), run.course.values[:3]
     return fall is not None and abs(fall.value) <= regime.KEPT * float(start.mean())
@@ -275,7 +275,7 @@ def _noise_share(member: Member) -> Interval | None:
 
 
 def _listening(member: Member) -> Interval | None:
-    own = (member.result.yardsticks or {}).get(OWN)
-    if own is None or own.listening is None:
+    end = (member.result.yardsticks or {}).get(OWN)
+    if end is None or end.listening is None:
         return None
-    return Interval(own.listening, -math.inf, math.inf)
+    return Interval(end.listening, -math.inf, math.inf)

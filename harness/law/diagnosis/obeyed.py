@@ -77,15 +77,15 @@ def _sums(conversations: Sequence[SavedConversation]) -> Iterator[tuple[float, f
     groups = list(by_group.values())
     if any(len(group) > 1 for group in groups):
         for group in groups:
-            a, r = _centred(group)
+            a, r = _centre(group)
             if np.ptp(r) > 0:
                 yield float(a @ r), float(a @ a), float(r @ r)
     elif groups:
-        a, r = _centred([pair for group in groups for pair in group])
+        a, r = _centre([pair for group in groups for pair in group])
         yield from zip((a * r).tolist(), (a * a).tolist(), (r * r).tolist(), strict=True)
 
 
-def _centred(pairs: Pairs) -> tuple[Floats, Floats]:
+def _centre(pairs: Pairs) -> tuple[Floats, Floats]:
     values = np.array(pairs, dtype=np.float64)
     a, r = (values - values.mean(axis=0)).T
     return a, r

@@ -55,7 +55,7 @@ class Bins:
         The first and last bin use extrapolated means.
         """
         distance, offset = self._neighbours
-        extended = _extended(bin_means)
+        extended = _extend(bin_means)
         slope = (extended[2:] - extended[:-2]) / distance
         return self.spread_out(extended[:-2]) + self.spread_out(slope) * offset
 
@@ -64,7 +64,7 @@ class Bins:
         """Distance between the centres of the two neighbours of each bin, shape (bins,), and
         distance of each point from the centre of the bin before its own, shape (n,).
         """
-        centres = _extended(self.starts + (self.counts - 1) / 2)
+        centres = _extend(self.starts + (self.counts - 1) / 2)
         before, after = centres[:-2], centres[2:]
         return after - before, np.arange(self.n, dtype=float) - self.spread_out(before)
 
@@ -112,7 +112,7 @@ def resample_evenly(steps: Floats, *series: Floats) -> tuple[Floats, ...]:
     return even, *(np.interp(even, steps, values) for values in series)
 
 
-def _extended(values: Floats) -> Floats:
+def _extend(values: Floats) -> Floats:
     """Extrapolate the values linearly by one at each end."""
     extended = np.empty(len(values) + 2)
     extended[1:-1] = values

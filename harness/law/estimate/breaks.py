@@ -91,7 +91,7 @@ def is_large(unexplained: float, line: FittedLine, run: BinnedRun) -> bool:
 def law_break(run: BinnedRun) -> Break:
     """Fit R = b - a*x_min(t,k) + d*(t - k)+ for every k, and test the best against the law."""
     count = len(run.time)
-    until, after, squares = _breaks(count)
+    until, after, squares = _break_regressors(count)
     x_until = run.x.take(until)
     x_until -= numbers.row_means(x_until)
     slopes, ssr = _two_regressors(x_until, after, squares, run.reward)
@@ -106,7 +106,7 @@ def law_break(run: BinnedRun) -> Break:
 
 
 @lru_cache(maxsize=32)
-def _breaks(count: int) -> tuple[Places, Floats, Floats]:
+def _break_regressors(count: int) -> tuple[Places, Floats, Floats]:
     """Return the regressors of a law that ends at each inner bin k: the indices min(t, k) and the
     centred (t - k)+, shape (breaks, bins), and the sum of squares of the latter, shape (breaks,).
     """
@@ -117,9 +117,9 @@ def _breaks(count: int) -> tuple[Places, Floats, Floats]:
     return np.minimum(np.arange(count), knots), after, _row_products(after, after)
 
 
-def _row_products(one: Floats, other: Floats) -> Floats:
-    """Return the dot product of each row of `one` with the same row of `other`. Shape (rows,)."""
-    products: Floats = np.einsum("mk,mk->m", one, other)
+def _row_products(first: Floats, second: Floats) -> Floats:
+    """Return the dot product of each pair of rows. Shape (rows,)."""
+    products: Floats = np.einsum("mk,mk->m", first, second)
     return products
 
 

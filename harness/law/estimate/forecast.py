@@ -119,7 +119,7 @@ def forecast(cleaned: Cleaned, share: float) -> Forecast:
     end = points.where(points.steps > max(cut, last - END * (last - first)))
     fitted = identifiability.fit(early)
     course = onset.bin_entropy(steps[before_cut], cleaned.entropy[before_cut])
-    predicted = _predicted(fitted, course, end) if course is not None else None
+    predicted = _predict(fitted, course, end) if course is not None else None
     why = _why_no_interval(fitted, predicted)
     last_value = float(early.reward[-_last_count(len(early)) :].mean()) if len(early) else None
     truth = float(end.reward.mean()) if len(end) else None
@@ -153,7 +153,7 @@ def _why_no_interval(fitted: LawFit, predicted: Interval | None) -> str | None:
     return "entropy_unpredictable" if predicted.high - predicted.low > WIDEST * movement else None
 
 
-def _predicted(fitted: LawFit, course: BinnedEntropy, end: Points) -> Interval | None:
+def _predict(fitted: LawFit, course: BinnedEntropy, end: Points) -> Interval | None:
     """Predict the mean reward of the points `end` by the law, with log H on its past line.
 
     The 95% interval covers the reward of an H that rises as far as its past moves allow and that

@@ -99,10 +99,10 @@ def entropy_moves(fitted: LawFit) -> bool:
     line, varies = fitted.line, bool(np.ptp(fitted.points.reward))
     if line is None:
         return False
-    return line.first_stage_f > WEAK_FIRST_STAGE or (varies and _same(fitted.ols, line))
+    return line.first_stage_f > WEAK_FIRST_STAGE or (varies and _same_slope(fitted.ols, line))
 
 
-def _same(ols: LeastSquares | None, line: FittedLine) -> bool:
+def _same_slope(ols: LeastSquares | None, line: FittedLine) -> bool:
     """Return whether noise in H is negligible: least squares, which it shrinks, gives the same a.
 
     The first stage cannot tell a fall within one bin from noise, but this test can. It does not

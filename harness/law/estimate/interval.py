@@ -73,7 +73,7 @@ def _jackknife(line: FittedLine, tau: float) -> tuple[Floats, int]:
     edges = _equal_leverage(line, tau)
     groups = len(edges) - 1
     refits = [
-        estimate.through(_without(line.x, first, last), _without(line.reward, first, last))
+        estimate.through(_leave_out(line.x, first, last), _leave_out(line.reward, first, last))
         for first, last in itertools.pairwise(edges)
     ]
     estimates = np.array([(r.a, r.b) for r in refits if r is not None]).T
@@ -104,7 +104,7 @@ def _equal_leverage(line: FittedLine, tau: float) -> list[int]:
     return [*edges, n]
 
 
-def _without(values: Floats, first: int, last: int) -> Floats:
+def _leave_out(values: Floats, first: int, last: int) -> Floats:
     return np.concatenate((values[:first], values[last:]))
 
 

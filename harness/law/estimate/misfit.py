@@ -86,12 +86,12 @@ class Misfit:
         lenient = suspected and bin_share < 1
         shares = (
             self.share if is_significant and self.share > SMALLEST_SHARE else 0.0,
-            self._directed(self.bends, 1, level * (SUSPECTED_BENDS if lenient else 1)),
-            self._directed(self.late, -1, level * (SUSPECTED_LATE if lenient else 1)),
+            self._directed_share(self.bends, 1, level * (SUSPECTED_BENDS if lenient else 1)),
+            self._directed_share(self.late, -1, level * (SUSPECTED_LATE if lenient else 1)),
         )
         return max(shares)
 
-    def _directed(self, result: Score | None, sign: int, level: float) -> float:
+    def _directed_share(self, result: Score | None, sign: int, level: float) -> float:
         """Return the misfit of a score test, or 0 if its p is above `level`, its weight does not
         have `sign` (for a > 0), or it is too small.
         """

@@ -176,9 +176,9 @@ def _mean(values: Sequence[Interval | None]) -> Interval | None:
     )
 
 
-def _minus(one: Interval, other: Interval) -> Interval:
-    half = float(np.hypot(half_width(one), half_width(other)))
-    return _interval(one.value - other.value, half)
+def _minus(first: Interval, second: Interval) -> Interval:
+    half = float(np.hypot(half_width(first), half_width(second)))
+    return _interval(first.value - second.value, half)
 
 
 def share(part: Interval, whole: Interval, common: float = 0.0) -> Interval | None:

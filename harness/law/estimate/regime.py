@@ -167,13 +167,13 @@ def regime(
         return None
     if onset is not None and onset.kind == "explosion":
         return "exploded"
-    if silent is not None and silent.low > SILENT and reward_gain.low <= 0 and _entropy_kept(run):
+    if silent is not None and silent.low > SILENT and reward_gain.low <= 0 and _keeps_entropy(run):
         return "starved"
     if onset is not None:
         return BY_ONSET[onset.kind]
     return "learning" if reward_gain.low > 0 else "drifting"
 
 
-def _entropy_kept(run: BinnedEntropy) -> bool:
+def _keeps_entropy(run: BinnedEntropy) -> bool:
     end = float(np.median(run.log_h[-max(1, len(run.log_h) // 10) :]))
     return abs(float(np.expm1(end - run.log_start))) <= KEPT

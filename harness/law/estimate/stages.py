@@ -150,7 +150,7 @@ def _merge(stretches: Sequence[tuple[int, int]], calm: Floats) -> list[tuple[int
     return merged
 
 
-def _distance(calm: Floats, one: tuple[int, int], other: tuple[int, int]) -> float:
+def _distance(calm: Floats, stretch: tuple[int, int], other: tuple[int, int]) -> float:
     """Return the largest difference of two stretches' means over the columns."""
-    first, second = (numbers.row_means(calm[:, start:end]) for start, end in (one, other))
+    first, second = (numbers.row_means(calm[:, start:end]) for start, end in (stretch, other))
     return float(np.abs(first - second).max())

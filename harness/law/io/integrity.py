@@ -41,7 +41,7 @@ def unfinished(
     """
     if identity.unreadable is not None:
         return UnfinishedRun(
-            None, identity.unreadable, None, last_row or 0, _planned(identity.config)
+            None, identity.unreadable, None, last_row or 0, _planned_steps(identity.config)
         )
     if identity.status is None:
         return None
@@ -53,7 +53,7 @@ def unfinished(
         reason = f"damaged: {damage}"
     reached = identity.last_step if last_row is None else last_row
     return UnfinishedRun(
-        identity.status, reason, identity.exit_code, reached, _planned(identity.config)
+        identity.status, reason, identity.exit_code, reached, _planned_steps(identity.config)
     )
 
 
@@ -73,7 +73,7 @@ def diverged(run: UnfinishedRun | LedgerRow | None) -> bool:
     return REPLAYED not in (run.reason or "")
 
 
-def _planned(config: Mapping[str, Any] | None) -> int | None:
+def _planned_steps(config: Mapping[str, Any] | None) -> int | None:
     steps = setting(config, "trainer", "steps")
     return steps if isinstance(steps, int) and not isinstance(steps, bool) else None
 

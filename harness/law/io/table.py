@@ -181,7 +181,7 @@ def join_rows(table: LogTable) -> LogTable:
     if len(np.unique(steps)) == len(steps):
         return table
     measured = [faults != NULL for name, faults in table.faults.items() if name != "step"]
-    parts = _parts(steps, np.array(measured, bool).reshape(len(measured), len(steps)))
+    parts = _group_rows(steps, np.array(measured, bool).reshape(len(measured), len(steps)))
     last = np.array([part[-1] for part in parts])
     order = np.argsort(last)
     chosen = {name: last.copy() for name in table.columns}
@@ -197,7 +197,7 @@ def join_rows(table: LogTable) -> LogTable:
     )
 
 
-def _parts(steps: Floats, measured: NDArray[np.bool_]) -> list[list[int]]:
+def _group_rows(steps: Floats, measured: NDArray[np.bool_]) -> list[list[int]]:
     """Group the rows of each step that have no common column, in the order of the file."""
     parts: list[list[int]] = []
     latest: dict[float, int] = {}

@@ -161,9 +161,9 @@ def _parametric(times: OnsetTimes, last: float | None, why: str | None) -> Param
     return ParametricOnset(LOG_NORMAL, within, spread, None)
 
 
-def _why_no_fit(times: OnsetTimes, counted: int, unknown_seeds: bool) -> str | None:
+def _why_no_fit(times: OnsetTimes, member_count: int, unknown_seeds: bool) -> str | None:
     if not len(times):
-        return "too_few_steps" if counted else "no_run"
+        return "too_few_steps" if member_count else "no_run"
     if unknown_seeds:
         return "unknown_seeds"
     return {0: "no_onset", 1: "one_onset"}.get(len(times.onsets))

@@ -50,10 +50,10 @@ def incidence(times: OnsetTimes) -> tuple[StepShare, ...]:
     leaving = _counts(steps, times.free_until)
     left_by = np.cumsum(collapsing + leaving)
     at_risk = len(times) - left_by + collapsing + leaving
-    free = at_risk - collapsing
-    survival = np.cumprod(free / at_risk)
-    free[:-1] -= leaving[:-1]  # censored runs are at risk until this step only
-    high, low = _limits(at_risk, collapsing, free)
+    survivors = at_risk - collapsing
+    survival = np.cumprod(survivors / at_risk)
+    survivors[:-1] -= leaving[:-1]  # censored runs are at risk until this step only
+    high, low = _limits(at_risk, collapsing, survivors)
     return tuple(
         StepShare(float(step), value, min(lower, value), max(upper, value), int(n))
         for step, value, lower, upper, n in zip(
@@ -72,7 +72,7 @@ def _counts(steps: Floats, events: Floats) -> Floats:
     return np.bincount(np.searchsorted(steps, events), minlength=len(steps)).astype(float)
 
 
-def _limits(at_risk: Floats, collapsing: Floats, free: Floats) -> tuple[Floats, Floats]:
+def _limits(at_risk: Floats, collapsing: Floats, survivors: Floats) -> tuple[Floats, Floats]:
     """Return the upper and the lower limits of survival, both made monotone."""
     has_collapse = collapsing > 0
     remaining = at_risk - collapsing
@@ -80,7 +80,8 @@ def _limits(at_risk: Floats, collapsing: Floats, free: Floats) -> tuple[Floats, 
     second = np.where(has_collapse, first * (remaining + 2) / (at_risk + 2), 1.0)
     mean, square = (np.cumprod(np.asarray(factors, dtype=float)) for factors in (first, second))
     high = _beta(mean, square, 1 - TAIL)
-    next_mean, next_square = mean * free / (free + 1), square * free / (free + 2)
+    next_mean = mean * survivors / (survivors + 1)
+    next_square = square * survivors / (survivors + 2)
     low = _beta(next_mean, next_square, TAIL)
     return np.minimum.accumulate(high), np.minimum.accumulate(low)
 

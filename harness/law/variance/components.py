@@ -166,8 +166,8 @@ def mean_squares(outcomes: Floats) -> dict[str, MeanSquare]:
     seed_square = users * repeats * float(((by_seed - mean) ** 2).sum()) / (seeds - 1)
     squares = {
         SEED: MeanSquare(seed_square, seeds - 1),
-        USER: _over_users(seeds * repeats * (by_user - mean) ** 2 * bessel, users - 1),
-        SEED_USER: _over_users(
+        USER: _mean_over_users(seeds * repeats * (by_user - mean) ** 2 * bessel, users - 1),
+        SEED_USER: _mean_over_users(
             repeats * (crossing**2).sum(axis=0) / (seeds - 1) * bessel, (seeds - 1) * (users - 1)
         ),
     }
@@ -175,16 +175,16 @@ def mean_squares(outcomes: Floats) -> dict[str, MeanSquare]:
         repeat_means, repeat_df = outcomes.mean(axis=0), repeats - 1
         within = repeat_means - by_user[:, None]
         rest = outcomes - repeat_means[None] - cells[:, :, None] + by_user[None, :, None]
-        squares[REPEAT] = _over_users(
+        squares[REPEAT] = _mean_over_users(
             seeds * (within**2).sum(axis=1) / repeat_df, users * repeat_df
         )
-        squares[REST] = _over_users(
+        squares[REST] = _mean_over_users(
             (rest**2).sum(axis=(0, 2)) / (repeat_df * (seeds - 1)), users * repeat_df * (seeds - 1)
         )
     return squares
 
 
-def _over_users(per_user: Floats, df: int) -> MeanSquare:
+def _mean_over_users(per_user: Floats, df: int) -> MeanSquare:
     """Return a mean square as the mean over users of `per_user`.
 
     `df` are its degrees of freedom if all users spread alike. They are reduced to match the

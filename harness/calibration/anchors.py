@@ -89,5 +89,5 @@ def anchor(conversations: Conversations) -> Anchor:
     """Return a policy's reward and listening in `conversations`."""
     intentions = [turns[0].state.user.intention for turns in conversations.turns]
     strategies = [[turn.strategies for turn in turns[1:]] for turns in conversations.turns]
-    listened = listening_nats(strategies, intentions, range(len(intentions)))
-    return Anchor(mean(conversations.finals / 100), listened)
+    listening = listening_nats(strategies, intentions, range(len(intentions)))
+    return Anchor(mean(conversations.finals / 100), listening)

@@ -58,7 +58,7 @@ def best_policies(
 ) -> tuple[BestPolicies, tuple[str, ...]]:
     """Solve the strategy game of `level`; return the values and the best schedule."""
     if isinstance(reader, SecondReader):
-        return _of_second(second_game.SecondStrategyGame(level))
+        return _best_of_second_game(second_game.SecondStrategyGame(level))
     game = StrategyGame(level)
     blind = schedules.best_schedule(game)
     values = (
@@ -70,11 +70,13 @@ def best_policies(
     return BestPolicies(*(100 * value for value in values)), blind.strategies
 
 
-def _of_second(game: second_game.SecondStrategyGame) -> tuple[BestPolicies, tuple[str, ...]]:
-    three, two, one = (second_game.best_cycle(game, length) for length in (3, 2, 1))
+def _best_of_second_game(
+    game: second_game.SecondStrategyGame,
+) -> tuple[BestPolicies, tuple[str, ...]]:
+    cycle3, cycle2, constant = (second_game.best_cycle(game, length) for length in (3, 2, 1))
     value, schedule = second_game.best_schedule(game)
-    known, random = second_game.knowing_user(game), second_game.uniform(game)
-    return BestPolicies(known, value, three, two, one, random), schedule
+    knowing_user, random = second_game.knowing_user(game), second_game.uniform(game)
+    return BestPolicies(knowing_user, value, cycle3, cycle2, constant, random), schedule
 
 
 @dataclass(frozen=True)
@@ -144,22 +146,26 @@ def measure(
     reader: Reader = LEXICAL,
 ) -> MeasuredLevel:
     """Measure `level`, with `contexts` from the medium level and groups of `group_size`."""
-    accepted = reply_measures.measure_acceptance(level, contexts, reader)
-    shown = reply_measures.measure_need_expression(level, contexts, reader)
+    acceptance = reply_measures.measure_acceptance(level, contexts, reader)
+    need_expression = reply_measures.measure_need_expression(level, contexts, reader)
     members = population.population(level, USERS, reader)
-    grouped = group_size > 1  # a group of one has no spread to measure
-    std = population.group_std(level, group_size, GROUPS, reader) if grouped else np.zeros(0)
+    has_groups = group_size > 1  # a group of one has no spread to measure
+    std = population.group_std(level, group_size, GROUPS, reader) if has_groups else np.zeros(0)
     finals = np.concatenate([member.finals for member in members.values()])
     return MeasuredLevel(
-        _card(level, accepted, shown, members, std, reader),
-        {"acceptance": accepted.by_context, "need_expression": shown, "final_emotion": finals},
+        _card(level, acceptance, need_expression, members, std, reader),
+        {
+            "acceptance": acceptance.by_context,
+            "need_expression": need_expression,
+            "final_emotion": finals,
+        },
     )
 
 
 def _card(
     level: DifficultyConfig,
-    accepted: AcceptanceResult,
-    shown: Floats,
+    acceptance: AcceptanceResult,
+    need_expression: Floats,
     members: Mapping[float, Conversations],
     std: Floats,
     reader: Reader,
@@ -167,27 +173,29 @@ def _card(
     pooled = list(members.values())
     best, schedule = best_policies(level, reader)
     references = {
-        n: population.converse_with_reference(
-            level, n, anchors.USERS if n in anchors.SPOKEN else USERS, reader
+        name: population.converse_with_reference(
+            level, name, anchors.USERS if name in anchors.SPOKEN else USERS, reader
         )
-        for n in population.NAMED
+        for name in population.NAMED
     }
     return LevelCard(
-        acceptance=accepted.all(),
-        need_expression=clustered_mean(shown, accepted.contexts.conversations),
-        policies={name: _score(held.first(USERS)) for name, held in references.items()},
+        acceptance=acceptance.all(),
+        need_expression=clustered_mean(need_expression, acceptance.contexts.conversations),
+        policies={
+            name: _score(conversations.first(USERS)) for name, conversations in references.items()
+        },
         zero_variance_groups=share(std == 0),
         tiny_variance_groups=share(std < population.TINY_STD),
         lag1=population.lag1(pooled),
-        acceptance_held_out=accepted.held_out(),
-        acceptance_free_wording=accepted.free_wording(),
-        acceptance_free_wording_held_out=accepted.free_wording_held_out(),
+        acceptance_held_out=acceptance.held_out(),
+        acceptance_free_wording=acceptance.free_wording(),
+        acceptance_free_wording_held_out=acceptance.free_wording_held_out(),
         strategy_agreement=reply_measures.strategy_agreement(held_out=True, reader=reader),
-        acceptance_by_intention=accepted.by_intention(),
+        acceptance_by_intention=acceptance.by_intention(),
         best=best,
         by_decade=population.by_decade(pooled),
         by_decade_of_policy=_by_member(members),
-        population_final_emotion=_pooled(pooled),
+        population_final_emotion=_population_mean(pooled),
         anchors=anchors.measure(level, schedule, best.optimum / 100, references, reader),
         users=shipped_anchors.users_key(level, reader.name),
         reader=reader.name,
@@ -208,7 +216,7 @@ def _by_member(members: Mapping[float, Conversations]) -> dict[str, list[Emotion
     }
 
 
-def _pooled(members: Sequence[Conversations]) -> ConfidenceInterval | None:
+def _population_mean(members: Sequence[Conversations]) -> ConfidenceInterval | None:
     """Return the mean over the population.
 
     Its members meet the same users, so the interval is over users.

@@ -92,19 +92,21 @@ def free_replies() -> tuple[FreeReply, ...]:
 def read_free_replies(path: Path) -> tuple[FreeReply, ...]:
     """Return the replies of a file, one per line. Raises ConfigError for a malformed file."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    return tuple(_free_reply(f"{path}:{n}", line) for n, line in enumerate(lines, start=1))
+    return tuple(
+        _free_reply(f"{path}:{number}", line) for number, line in enumerate(lines, start=1)
+    )
 
 
 def _free_reply(where: str, line: str) -> FreeReply:
     try:
         row = json.loads(line)
-        persona, told, feelings, strategy, text = (row[key] for key in _FREE_KEYS)
+        persona, told_count, feelings, strategy, text = (row[key] for key in _FREE_KEYS)
     except (ValueError, LookupError, TypeError) as error:
         rule = f"must be a JSON object with {', '.join(_FREE_KEYS)}"
         raise ConfigError(f"{where}: {rule}, got {line[:60]!r}") from error
     require_one_of(where, "persona", persona, _INDEX)
     require_one_of(where, "strategy", strategy, STRATEGIES)
-    disclosed = Disclosures(tuple(range(told)), frozenset(feelings), True)
+    disclosed = Disclosures(tuple(range(told_count)), frozenset(feelings), True)
     return FreeReply(_INDEX[persona], disclosed, strategy, text)
 
 
@@ -123,26 +125,28 @@ class ReplyContexts:
 
     def at(self, level: DifficultyConfig) -> ReplyContexts:
         """Return the same turns with the adversarial paths of `level`, if it has any."""
-        moved = [replace(turn, state=_at(level, turn.state)) for turn in self.turns]
-        return replace(self, turns=tuple(moved))
+        turns = [replace(turn, state=_with_path(level, turn.state)) for turn in self.turns]
+        return replace(self, turns=tuple(turns))
 
 
-def _at(level: DifficultyConfig, state: State) -> State:
+def _with_path(level: DifficultyConfig, state: State) -> State:
     path = path_of(state.key, level)
     return state if path is None else replace(state, user=replace(state.user, path=path))
 
 
 def collect_contexts(medium: DifficultyConfig, reader: Reader = LEXICAL) -> ReplyContexts:
     """Return all turns but the last of CONVERSATIONS conversations at `medium`, over SKILLS."""
-    each = CONVERSATIONS // len(SKILLS)
+    users_per_skill = CONVERSATIONS // len(SKILLS)
     conversations = [
         turns
-        for n, skill in enumerate(SKILLS)
-        for users in [range(n * each, (n + 1) * each)]
+        for number, skill in enumerate(SKILLS)
+        for users in [range(number * users_per_skill, (number + 1) * users_per_skill)]
         for turns in converse_with(users, medium, skilled(skill), reader).turns
     ]
-    pairs = [(turn, n) for n, turns in enumerate(conversations) for turn in turns[:-1]]
-    return ReplyContexts(tuple(turn for turn, _ in pairs), np.array([n for _, n in pairs]))
+    pairs = [(turn, number) for number, turns in enumerate(conversations) for turn in turns[:-1]]
+    return ReplyContexts(
+        tuple(turn for turn, _ in pairs), np.array([number for _, number in pairs])
+    )
 
 
 def users_of(reply: FreeReply, level: DifficultyConfig) -> Sequence[State]:
@@ -161,7 +165,7 @@ def users_of(reply: FreeReply, level: DifficultyConfig) -> Sequence[State]:
         for intention in INTENTIONS
         for temperament in TEMPERAMENTS
     ]
-    return [_at(level, user) for user in users]
+    return [_with_path(level, user) for user in users]
 
 
 def reply_in_rotation(replies: Sequence[FixedReply], number: int) -> FixedReply:

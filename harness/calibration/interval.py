@@ -38,14 +38,14 @@ def clustered_mean(values: ArrayLike, clusters: ArrayLike) -> ConfidenceInterval
 
     The standard error is cluster-robust; NaN values are left out.
     """
-    array, of = np.asarray(values, float), np.asarray(clusters)
-    array, of = array[np.isfinite(array)], of[np.isfinite(array)]
-    _, place = np.unique(of, return_inverse=True)
-    count = int(place.max(initial=-1)) + 1
+    array, labels = np.asarray(values, float), np.asarray(clusters)
+    array, labels = array[np.isfinite(array)], labels[np.isfinite(array)]
+    _, indices = np.unique(labels, return_inverse=True)
+    count = int(indices.max(initial=-1)) + 1
     if count < 2:
         return None
     value = float(array.mean())
-    sums = np.bincount(place, array - value)
+    sums = np.bincount(indices, array - value)
     error = np.sqrt(count / (count - 1) * (sums**2).sum()) / array.size
     half = float(stdtrit(count - 1, 0.975) * error)
     return ConfidenceInterval(value, value - half, value + half)
@@ -74,10 +74,10 @@ def correlation(pairs: list[tuple[Floats, Floats]]) -> ConfidenceInterval | None
     rng = np.random.default_rng(0)
     weights = rng.multinomial(len(sums), np.full(len(sums), 1 / len(sums)), RESAMPLES)
     value = _correlation(sums.sum(axis=0)[None])[0]
-    drawn = _correlation(weights @ sums)
-    if not np.isfinite(value) or not np.isfinite(drawn).all():
+    resampled = _correlation(weights @ sums)
+    if not np.isfinite(value) or not np.isfinite(resampled).all():
         return None
-    low, high = np.quantile(drawn, [0.025, 0.975])
+    low, high = np.quantile(resampled, [0.025, 0.975])
     return ConfidenceInterval(float(value), float(low), float(high))
 
 

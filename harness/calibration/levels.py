@@ -61,7 +61,10 @@ def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
     pairs = [
         (measure, easier, harder) for easier, harder in pairwise(levels) for measure in MEASURES
     ]
-    results = [_paired(levels[easier][m] - levels[harder][m]) for m, easier, harder in pairs]
+    results = [
+        _test_pair(levels[easier][measure] - levels[harder][measure])
+        for measure, easier, harder in pairs
+    ]
     adjusted = _holm([p for _, p in results])
     return [
         OrderTest(*pair, difference, p)
@@ -69,21 +72,21 @@ def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
     ]
 
 
-def _paired(differences: Floats) -> tuple[float, float]:
+def _test_pair(differences: Floats) -> tuple[float, float]:
     """Return the mean difference and the one-sided p-value of a paired t-test."""
-    d = differences[np.isfinite(differences)]
-    mean, spread = float(d.mean()), float(d.std(ddof=1))
+    finite = differences[np.isfinite(differences)]
+    mean, spread = float(finite.mean()), float(finite.std(ddof=1))
     if spread == 0:
         return mean, 0.0 if mean > 0 else 1.0
-    return mean, float(stdtr(d.size - 1, -mean / (spread / np.sqrt(d.size))))
+    return mean, float(stdtr(finite.size - 1, -mean / (spread / np.sqrt(finite.size))))
 
 
 def _holm(p: Sequence[float]) -> list[float]:
     """Return Holm's adjusted p-values in the order of `p`."""
-    adjusted, least = [1.0] * len(p), 0.0
-    for rank, at in enumerate(np.argsort(p)):
-        least = max(least, min(1.0, (len(p) - rank) * p[at]))
-        adjusted[at] = least
+    adjusted, largest = [1.0] * len(p), 0.0
+    for rank, index in enumerate(np.argsort(p)):
+        largest = max(largest, min(1.0, (len(p) - rank) * p[index]))
+        adjusted[index] = largest
     return adjusted
 
 
@@ -131,9 +134,9 @@ def _dynamics(level: str, card: LevelCard) -> list[PublishedMatch]:
         if (p := decade.p_rise) is not None
     ]  # fmt: skip
     if card.lag1 is not None:
-        near = card.lag1.low <= PUBLISHED_LAG1 <= card.lag1.high
+        is_near = card.lag1.low <= PUBLISHED_LAG1 <= card.lag1.high
         matches.append(
-            PublishedMatch(level, "lag-1 correlation", card.lag1.value, PUBLISHED_LAG1, near)
+            PublishedMatch(level, "lag-1 correlation", card.lag1.value, PUBLISHED_LAG1, is_near)
         )
     rank = _rank(card)
     return [*matches, PublishedMatch(level, "rank of intentions", rank, 1.0, rank >= LEAST_RANK)]
@@ -141,9 +144,12 @@ def _dynamics(level: str, card: LevelCard) -> list[PublishedMatch]:
 
 def _rank(card: LevelCard) -> float:
     """Return Spearman's correlation of measured and published acceptance by intention."""
-    ours = [getattr(card.acceptance_by_intention[i], "value", float("nan")) for i in INTENTIONS]
-    theirs = [INTENTION_ACCEPTANCE[i] for i in INTENTIONS]
-    return float(spearmanr(ours, theirs).statistic)
+    measured = [
+        getattr(card.acceptance_by_intention[intention], "value", float("nan"))
+        for intention in INTENTIONS
+    ]
+    published = [INTENTION_ACCEPTANCE[intention] for intention in INTENTIONS]
+    return float(spearmanr(measured, published).statistic)
 
 
 SCHEMA = 1
@@ -187,24 +193,24 @@ class Calibration:
 class _Count:
     """Reports each measured level, the number measured, and the time so far."""
 
-    def __init__(self, names: Sequence[str], tell: Callable[[str], None]) -> None:
-        self._names, self._tell, self._began = names, tell, time.monotonic()
+    def __init__(self, names: Sequence[str], report: Callable[[str], None]) -> None:
+        self._names, self._report, self._start = names, report, time.monotonic()
         self._done = itertools.count(1)
 
-    def by_another(self, name: str, future: Future[MeasuredLevel]) -> None:
+    def report_when_done(self, name: str, future: Future[MeasuredLevel]) -> None:
         if not future.cancelled() and future.exception() is None:
-            self._measured(name)
+            self._report_level(name)
 
-    def here(
+    def measure_and_report(
         self, measure: Callable[[DifficultyConfig], MeasuredLevel], level: DifficultyConfig
     ) -> MeasuredLevel:
         measured = measure(level)
-        self._measured(level.name)
+        self._report_level(level.name)
         return measured
 
-    def _measured(self, name: str) -> None:
-        seconds = time.monotonic() - self._began
-        self._tell(f"{name} measured, {next(self._done)} of {len(self._names)}, {seconds:.0f} s")
+    def _report_level(self, name: str) -> None:
+        seconds = time.monotonic() - self._start
+        self._report(f"{name} measured, {next(self._done)} of {len(self._names)}, {seconds:.0f} s")
 
 
 def calibrate(
@@ -213,23 +219,26 @@ def calibrate(
     group_size: int,
     processes: int,
     reader: Reader = LEXICAL,
-    tell: Callable[[str], None] = lambda line: None,
+    report: Callable[[str], None] = lambda line: None,
 ) -> Calibration:
     """Measure `levels`, easiest first, in contexts from conversations at `medium`.
 
-    `tell` is called with a line of progress at the beginning and for each level, from any thread.
+    `report` is called with a line of progress at the beginning and for each level, from any thread.
     """
-    tell(f"measuring {', '.join(levels)}")
+    report(f"measuring {', '.join(levels)}")
     contexts = collect_contexts(medium, reader)
     measure = partial(card.measure, contexts=contexts, group_size=group_size, reader=reader)
-    count = _Count(list(levels), tell)
+    count = _Count(list(levels), report)
     with process_pool.worker_pool(min(processes, len(levels))) as pool:
-        begun = process_pool.submit(pool, measure, list(levels.values()))
-        for name, future in zip(levels, begun.futures, strict=False):
-            future.add_done_callback(partial(count.by_another, name))
-        results = replace(begun, work=partial(count.here, measure)).results()
+        submitted = process_pool.submit(pool, measure, list(levels.values()))
+        for name, future in zip(levels, submitted.futures, strict=False):
+            future.add_done_callback(partial(count.report_when_done, name))
+        results = replace(submitted, work=partial(count.measure_and_report, measure)).results()
     measured = dict(zip(levels, results, strict=True))
-    cards = {name: m.card for name, m in measured.items()}
-    tests = order_tests({n: m.paired for n, m in measured.items()}) if len(measured) > 2 else []
-    matches = [match for name, c in cards.items() for match in published_matches(name, c)]
+    cards = {name: level.card for name, level in measured.items()}
+    paired = {name: level.paired for name, level in measured.items()}
+    tests = order_tests(paired) if len(measured) > 2 else []
+    matches = [
+        match for name, level_card in cards.items() for match in published_matches(name, level_card)
+    ]
     return Calibration(cards, tests, matches)

@@ -43,19 +43,24 @@ def listening_nats(
     information (Vinh et al., JMLR 11, 2010), independence has mean 0 and complete dependence keeps
     its value.
     """
-    met = [n for n, replies in enumerate(conversations) if replies]
-    conversations, users = [conversations[n] for n in met], [users[n] for n in met]
-    intentions = [intentions[n] for n in met]
-    everyone = sorted(set(users))
-    if len(everyone) < LEAST_USERS:
+    indices = [index for index, replies in enumerate(conversations) if replies]
+    conversations = [conversations[index] for index in indices]
+    users = [users[index] for index in indices]
+    intentions = [intentions[index] for index in indices]
+    distinct_users = sorted(set(users))
+    if len(distinct_users) < LEAST_USERS:
         return math.nan
-    of_user = dict(zip(users, intentions, strict=True))
-    own = np.array([INTENTIONS.index(of_user[user]) for user in everyone])
+    intention_of_user = dict(zip(users, intentions, strict=True))
+    labels = np.array([INTENTIONS.index(intention_of_user[user]) for user in distinct_users])
     rng = np.random.default_rng(SEED)
-    came_for = np.stack([own, *(rng.permutation(own) for _ in range(PERMUTATIONS))])
-    information, most = information_nats(_counts(conversations, users, everyone), came_for)
+    labellings = np.stack([labels, *(rng.permutation(labels) for _ in range(PERMUTATIONS))])
+    information, largest = information_nats(
+        _counts(conversations, users, distinct_users), labellings
+    )
     chance = float(information[1:].mean())
-    scale = most / (most - chance) if most < MOST_SCALE * (most - chance) else MOST_SCALE
+    scale = (
+        largest / (largest - chance) if largest < MOST_SCALE * (largest - chance) else MOST_SCALE
+    )
     return (float(information[0]) - chance) * scale
 
 
@@ -69,9 +74,11 @@ def listening_by_reply(
     """
     parts = list[float]()
     for number in range(max(map(len, conversations), default=0)):
-        here = [n for n, replies in enumerate(conversations) if len(replies) > number]
-        own = [conversations[n][number : number + 1] for n in here]
-        parts.append(listening_nats(own, [intentions[n] for n in here], [users[n] for n in here]))
+        indices = [index for index, replies in enumerate(conversations) if len(replies) > number]
+        part = [conversations[index][number : number + 1] for index in indices]
+        own_intentions = [intentions[index] for index in indices]
+        own_users = [users[index] for index in indices]
+        parts.append(listening_nats(part, own_intentions, own_users))
     return parts
 
 
@@ -86,26 +93,26 @@ def information_nats(counts: Floats, labels: Integers) -> tuple[Floats, float]:
     outcomes and over labels. Leaving out a user changes these in the cells of that user's label.
     """
     members = np.eye(int(labels.max()) + 1)[labels]
-    which, users = np.arange(len(labels))[:, None], counts.shape[1]
-    whole, without = np.zeros(len(labels)), np.zeros(labels.shape)
-    most = 0.0
-    for own in counts:
-        size = own.sum(axis=1)
-        total, by_outcome, by_label = size.sum(), own.sum(axis=0), size @ members
-        both = np.swapaxes(own.T @ members, 1, 2)  # (labellings, labels, outcomes)
-        of_outcomes, of_labels = _log_sum(by_outcome), _log_sum(by_label)
-        cells = _log_sum(both)
-        whole += _n_log_n(total) + cells.sum(axis=1) - of_outcomes - of_labels
-        most += float(_n_log_n(total) - max(of_outcomes, of_labels[0]))
-        left = total - size
-        here, mine = both[which, labels], by_label[which, labels]
-        without += _n_log_n(left) - _log_sum(by_outcome - own)
-        without -= of_labels[:, None] - _n_log_n(mine) + _n_log_n(mine - size)
-        without += cells.sum(axis=1)[:, None] - cells[which, labels] + _log_sum(here - own)
+    rows, users = np.arange(len(labels))[:, None], counts.shape[1]
+    full, partial = np.zeros(len(labels)), np.zeros(labels.shape)
+    largest = 0.0
+    for outcomes in counts:
+        size = outcomes.sum(axis=1)
+        total, by_outcome, by_label = size.sum(), outcomes.sum(axis=0), size @ members
+        joint = np.swapaxes(outcomes.T @ members, 1, 2)  # (labellings, labels, outcomes)
+        outcome_sum, label_sums = _log_sum(by_outcome), _log_sum(by_label)
+        cells = _log_sum(joint)
+        full += _n_log_n(total) + cells.sum(axis=1) - outcome_sum - label_sums
+        largest += float(_n_log_n(total) - max(outcome_sum, label_sums[0]))
+        remaining = total - size
+        own_joint, own_label = joint[rows, labels], by_label[rows, labels]
+        partial += _n_log_n(remaining) - _log_sum(by_outcome - outcomes)
+        partial -= label_sums[:, None] - _n_log_n(own_label) + _n_log_n(own_label - size)
+        partial += cells.sum(axis=1)[:, None] - cells[rows, labels] + _log_sum(own_joint - outcomes)
     size = counts.sum(axis=(0, 2))
-    plain, left_out = whole / size.sum(), without / (size.sum() - size)
+    plain, left_out = full / size.sum(), partial / (size.sum() - size)
     jackknifed: Floats = users * plain - (users - 1) * left_out.mean(axis=1)
-    return jackknifed, most / float(size.sum())
+    return jackknifed, largest / float(size.sum())
 
 
 def _log_sum(counts: Floats) -> Floats:
@@ -120,14 +127,14 @@ def _n_log_n(counts: Floats) -> Floats:
 
 
 def _counts(
-    conversations: Sequence[Strategies], users: Sequence[int], everyone: Sequence[int]
+    conversations: Sequence[Strategies], users: Sequence[int], distinct_users: Sequence[int]
 ) -> Floats:
     """Return the count of each outcome for each user, shape (reply numbers, users, 9)."""
-    place = {user: n for n, user in enumerate(everyone)}
-    counts = np.zeros((max(map(len, conversations)), len(everyone), len(STRATEGIES) + 1))
+    rows = {user: row for row, user in enumerate(distinct_users)}
+    counts = np.zeros((max(map(len, conversations)), len(distinct_users), len(STRATEGIES) + 1))
     for user, replies in zip(users, conversations, strict=True):
         for number, recognised in enumerate(replies):
-            counts[number, place[user]] += _parts(recognised)
+            counts[number, rows[user]] += _parts(recognised)
     return counts
 
 
@@ -135,5 +142,5 @@ def _counts(
 def _parts(recognised: tuple[str, ...]) -> Floats:
     """Return the share of each strategy, and of none, in a reply, shape (9,)."""
     count = max(1, len(recognised))
-    shares = [recognised.count(s) / count for s in STRATEGIES]
+    shares = [recognised.count(strategy) / count for strategy in STRATEGIES]
     return np.array([*shares, float(not recognised)])

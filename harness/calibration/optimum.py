@@ -13,17 +13,17 @@ SILENCE: Recency = (STRATEGY_COUNT, STRATEGY_COUNT, frozenset())
 DOWN, NONE, UP = range(len(MOMENTA))
 
 
-def fatigue_class(heard: Recency, strategy: int) -> int:
-    """Return the index into FATIGUE for a strategy, given the recency `heard`."""
-    last, previous, earlier = heard
+def fatigue_class(recency: Recency, strategy: int) -> int:
+    """Return the index into FATIGUE for a strategy, given the recency so far."""
+    last, previous, earlier = recency
     if strategy == last:
         return 1
     return 2 if strategy == previous else 3 if strategy in earlier else 0
 
 
-def hear(heard: Recency, strategy: int) -> Recency:
+def hear(recency: Recency, strategy: int) -> Recency:
     """Return the recency after `strategy` is played."""
-    last, previous, earlier = heard
+    last, previous, earlier = recency
     return strategy, last, earlier if previous == STRATEGY_COUNT else earlier | {previous}
 
 
@@ -54,33 +54,38 @@ def _backward(game: StrategyGame, combine: np.ufunc, divisor: int = 1) -> float:
         np.moveaxis(table, -1, 2).astype(np.float32, order="C")
         for table in (game.last_turn, game.rise)
     )
-    value = {h: combine.reduce([last[c] for c in _classes(h)]) / divisor for h in layers[-1]}
+    value = {
+        recency: combine.reduce([last[pair] for pair in _classes(recency)]) / divisor
+        for recency in layers[-1]
+    }
     for layer in reversed(layers[:-1]):
-        moved = {heard: _moved(game, heard, after) for heard, after in value.items()}
-        value = {heard: _best(rise, heard, moved, combine) / divisor for heard in layer}
+        effects = {
+            recency: _fall_and_gain(game, recency, after) for recency, after in value.items()
+        }
+        value = {recency: _best(rise, recency, effects, combine) / divisor for recency in layer}
     return float(value[SILENCE][NONE, :, game.start, 0].mean())
 
 
-def _classes(heard: Recency) -> list[tuple[int, int]]:
+def _classes(recency: Recency) -> list[tuple[int, int]]:
     """Return (fatigue class, strategy) of every strategy."""
-    return [(fatigue_class(heard, s), s) for s in range(STRATEGY_COUNT)]
+    return [(fatigue_class(recency, strategy), strategy) for strategy in range(STRATEGY_COUNT)]
 
 
-def _moved(game: StrategyGame, heard: Recency, after: Floats) -> tuple[Floats, Floats]:
+def _fall_and_gain(game: StrategyGame, recency: Recency, after: Floats) -> tuple[Floats, Floats]:
     """Return the mean value after a fall by the latest strategy, and the gain of a rise over it."""
     after[:, :, game.over] = game.final[game.over, None]
-    up = game.expect(after[UP], heard[0], rises=True)
-    down = game.expect(after[DOWN], heard[0], rises=False)
+    up = game.expect(after[UP], recency[0], rises=True)
+    down = game.expect(after[DOWN], recency[0], rises=False)
     return down, up - down
 
 
 def _best(
-    rise: Floats, heard: Recency, moved: dict[Recency, tuple[Floats, Floats]], combine: np.ufunc
+    rise: Floats, recency: Recency, effects: dict[Recency, tuple[Floats, Floats]], combine: np.ufunc
 ) -> Floats:
     total: Floats | None = None
-    for at in _classes(heard):
-        down, added = moved[hear(heard, at[1])]
-        value = rise[at] * added
+    for pair in _classes(recency):
+        down, gain = effects[hear(recency, pair[1])]
+        value = rise[pair] * gain
         value += down
         total = value if total is None else combine(total, value, out=total)
     assert total is not None
@@ -91,6 +96,10 @@ def _layers(turns: int) -> list[list[Recency]]:
     """Return the reachable recencies after 0, 1, ... `turns` turns."""
     layers = [[SILENCE]]
     for _ in range(turns):
-        reached = {hear(heard, s) for heard in layers[-1] for s in range(STRATEGY_COUNT)}
-        layers.append(sorted(reached, key=lambda r: (r[0], r[1], sorted(r[2]))))
+        recencies = {
+            hear(recency, strategy) for recency in layers[-1] for strategy in range(STRATEGY_COUNT)
+        }
+        layers.append(
+            sorted(recencies, key=lambda recency: (recency[0], recency[1], sorted(recency[2])))
+        )
     return layers

@@ -45,21 +45,21 @@ class Conversations:
     @property
     def finals(self) -> Floats:
         """Final emotions, 0-100, shape (conversations,)."""
-        return np.array([t[-1].emotion for t in self.turns], float)
+        return np.array([turns[-1].emotion for turns in self.turns], float)
 
-    def ended(self, how: str) -> NDArray[np.bool_]:
+    def ended(self, ending: str) -> NDArray[np.bool_]:
         """Return a mask of the conversations that ended by success, left or cap."""
-        return np.array([t[-1].ended == how for t in self.turns])
+        return np.array([turns[-1].ended == ending for turns in self.turns])
 
     @property
     def changes(self) -> list[tuple[Floats, Floats]]:
         """(emotion before each reply, change by the reply) of each conversation."""
         return [
             (
-                np.array([turn.state.emotion for turn in t[:-1]], float),
-                np.array([turn.change for turn in t[1:]], float),
+                np.array([turn.state.emotion for turn in turns[:-1]], float),
+                np.array([turn.change for turn in turns[1:]], float),
             )
-            for t in self.turns
+            for turns in self.turns
         ]
 
 
@@ -68,10 +68,10 @@ def skilled(skill: float) -> Reference:
 
     For a negative `skill`, a share of `-skill` is neutral instead of attentive.
     """
-    other = attentive if skill > 0 else REFERENCES["neutral"]
+    alternative = attentive if skill > 0 else REFERENCES["neutral"]
 
     def reply(turns: Sequence[str], replies: Sequence[str], u: Sequence[float]) -> str:
-        return (other if u[-1] < abs(skill) else random_supporter)(turns, replies, u)
+        return (alternative if u[-1] < abs(skill) else random_supporter)(turns, replies, u)
 
     return reply
 
@@ -145,15 +145,15 @@ class EmotionDecade:
 def by_decade(groups: Sequence[Conversations]) -> list[EmotionDecade]:
     """Return the statistics of each decade of emotion, pooled over the policies of `groups`."""
     pairs = [pair for group in groups for pair in group.changes]
-    before = np.concatenate([b for b, _ in pairs]) if pairs else np.array([])
-    change = np.concatenate([c for _, c in pairs]) if pairs else np.array([])
+    before = np.concatenate([emotions for emotions, _ in pairs]) if pairs else np.array([])
+    change = np.concatenate([changes for _, changes in pairs]) if pairs else np.array([])
     return [_decade(emotion, change[before // 10 * 10 == emotion]) for emotion in DECADES]
 
 
 def lag1(groups: Sequence[Conversations]) -> ConfidenceInterval | None:
     """Return the lag-1 correlation of changes within conversations."""
     changes = [change for group in groups for _, change in group.changes if len(change) > 1]
-    return correlation([(c[:-1], c[1:]) for c in changes])
+    return correlation([(change[:-1], change[1:]) for change in changes])
 
 
 def _decade(emotion: int, change: Floats) -> EmotionDecade:

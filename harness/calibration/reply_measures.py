@@ -67,14 +67,15 @@ class AcceptanceResult:
 
     def held_out(self) -> ConfidenceInterval | None:
         """Return the mean over the held-out half of the fixed replies."""
-        held = np.array([reply.held_out for reply in fixed_replies()])
-        return clustered_mean(self.fixed[:, held].mean(axis=1), self.contexts.conversations)
+        is_held_out = np.array([reply.held_out for reply in fixed_replies()])
+        return clustered_mean(self.fixed[:, is_held_out].mean(axis=1), self.contexts.conversations)
 
     def by_intention(self) -> dict[str, ConfidenceInterval | None]:
         """Return the mean by intention, clustered by conversation."""
         clusters = self.contexts.conversations
         return {
-            i: clustered_mean(self.intentions[:, n], clusters) for n, i in enumerate(INTENTIONS)
+            intention: clustered_mean(self.intentions[:, index], clusters)
+            for index, intention in enumerate(INTENTIONS)
         }
 
     def free_wording(self) -> ConfidenceInterval | None:
@@ -92,9 +93,11 @@ def measure_acceptance(
     """Return P(rise) of both reply sets for the users of `level`."""
     simulator = simulated(level, reader)
     states = [turn.state for turn in contexts.at(level).turns]
-    fixed = [_rises(simulator, s) for s in states]
+    fixed = [_rises(simulator, state) for state in states]
     prepare([reply.text for reply in free_replies()], reader)
-    free = [np.mean(_chances(simulator, users_of(r, level), r.text)) for r in free_replies()]
+    free = [
+        np.mean(_chances(simulator, users_of(reply, level), reply.text)) for reply in free_replies()
+    ]
     return AcceptanceResult(
         np.array(fixed), contexts, _by_intention(simulator, states), np.array(free)
     )
@@ -120,19 +123,21 @@ def _chances(simulator: MeasuredUsers, states: Sequence[State], text: str) -> li
 
 def strategy_agreement(held_out: bool, reader: Reader = LEXICAL) -> ConfidenceInterval | None:
     """Return the share of free-wording replies in which the intended strategy is recognised."""
-    chosen = [reply for reply in free_replies() if reply.held_out == held_out]
-    return share([reply.strategy in strategies(reply.text, reader) for reply in chosen])
+    selected = [reply for reply in free_replies() if reply.held_out == held_out]
+    return share([reply.strategy in strategies(reply.text, reader) for reply in selected])
 
 
-def _by_persona(values: Floats, chosen: Callable[[FreeReply], bool]) -> Floats:
+def _by_persona(values: Floats, is_chosen: Callable[[FreeReply], bool]) -> Floats:
     """Return the mean over each persona's replies, which were written together."""
     pairs = [
         (reply.persona_index, value)
         for reply, value in zip(free_replies(), values, strict=True)
-        if chosen(reply)
+        if is_chosen(reply)
     ]
     personas = sorted({index for index, _ in pairs})
-    return np.array([np.mean([v for index, v in pairs if index == p]) for p in personas])
+    return np.array(
+        [np.mean([value for index, value in pairs if index == persona]) for persona in personas]
+    )
 
 
 def measure_need_expression(
@@ -140,23 +145,27 @@ def measure_need_expression(
 ) -> Floats:
     """Return the share of the three aspects that show, shape (contexts,)."""
     simulator = simulated(level, reader)
-    by_strategy = [[r for r in fixed_replies() if r.strategy == s] for s in STRATEGIES]
+    by_strategy = [
+        [reply for reply in fixed_replies() if reply.strategy == strategy]
+        for strategy in STRATEGIES
+    ]
     shares = []
     for number, turn in enumerate(contexts.at(level).turns):
         replies = [
-            SupporterReply(reply_in_rotation(rs, number).to(turn.state)) for rs in by_strategy
+            SupporterReply(reply_in_rotation(candidates, number).to(turn.state))
+            for candidates in by_strategy
         ]
         answers = simulator.answer([turn] * len(replies), replies)
-        items = [_items(turn, answer, reader) for answer in answers if answer.ended is None]
-        shares.append(np.nanmean(items) if items else np.nan)
+        aspects = [_aspects(turn, answer, reader) for answer in answers if answer.ended is None]
+        shares.append(np.nanmean(aspects) if aspects else np.nan)
     return np.array(shares)
 
 
-def _items(before: UserTurn, after: UserTurn, reader: Reader) -> tuple[float, float, float]:
+def _aspects(before: UserTurn, after: UserTurn, reader: Reader) -> tuple[float, float, float]:
     """Return (attitude, thought, need): 1 if shown, else 0; NaN if nothing was left to tell."""
     attitude = float(shows_attitude(after.text, reader))
-    told, now = len(before.state.disclosed.told), len(after.state.disclosed.told)
-    left = told < len(after.state.user.persona.tellable)
-    thought = float(now > told) if left else float("nan")
+    told_before, told_after = len(before.state.disclosed.told), len(after.state.disclosed.told)
+    has_more = told_before < len(after.state.user.persona.tellable)
+    thought = float(told_after > told_before) if has_more else float("nan")
     need = float(speaks_of_need(after.text))
     return attitude, thought, need

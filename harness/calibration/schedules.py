@@ -36,14 +36,14 @@ class Schedule:
 
 def value(game: StrategyGame, strategies: Sequence[str]) -> float:
     """Return the mean final emotion / 100 of a schedule with one strategy per turn."""
-    return float(_values(game, [[STRATEGIES.index(s) for s in strategies]])[0])
+    return float(_values(game, [[STRATEGIES.index(strategy) for strategy in strategies]])[0])
 
 
 def best_cycle(game: StrategyGame, length: int) -> Schedule:
     """Return the best repetition of `length` strategies; length 1 is the best constant."""
     cycles = list(itertools.product(range(STRATEGY_COUNT), repeat=length))
     turns = game.difficulty.turn_cap
-    played = [[c[t % length] for t in range(turns)] for c in cycles]
+    played = [[cycle[turn % length] for turn in range(turns)] for cycle in cycles]
     return _best(_values(game, played), cycles)
 
 
@@ -54,10 +54,14 @@ def best_schedule(game: StrategyGame, beam: int = BEAM) -> Schedule:
     """
     crowd = _opening(game)
     for _ in range(game.difficulty.turn_cap - 1):
-        crowd = _play(_each(crowd), list(range(STRATEGY_COUNT)) * len(crowd.heard), game)
-        crowd = _kept(crowd, np.argsort(-_last_turn(crowd, game).max(axis=1), kind="stable")[:beam])
+        strategies = list(range(STRATEGY_COUNT)) * len(crowd.heard)
+        crowd = _play(_repeat_for_strategies(crowd), strategies, game)
+        order = np.argsort(-_last_turn(crowd, game).max(axis=1), kind="stable")
+        crowd = _select(crowd, order[:beam])
     values = _last_turn(crowd, game)
-    schedules = [(*played, s) for played in crowd.played for s in range(STRATEGY_COUNT)]
+    schedules = [
+        (*played, strategy) for played in crowd.played for strategy in range(STRATEGY_COUNT)
+    ]
     return _best(values.ravel(), schedules)
 
 
@@ -80,14 +84,14 @@ def _opening(game: StrategyGame) -> _Crowd:
     return _Crowd(mass, np.zeros(1), [SILENCE], [()])
 
 
-def _each(crowd: _Crowd) -> _Crowd:
+def _repeat_for_strategies(crowd: _Crowd) -> _Crowd:
     """Return every schedule COUNT times, once for each next strategy."""
-    return _kept(crowd, np.repeat(np.arange(len(crowd.heard)), STRATEGY_COUNT))
+    return _select(crowd, np.repeat(np.arange(len(crowd.heard)), STRATEGY_COUNT))
 
 
-def _kept(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
-    heard, played = [crowd.heard[n] for n in rows], [crowd.played[n] for n in rows]
-    return _Crowd(crowd.mass[rows], crowd.earned[rows], heard, played)
+def _select(crowd: _Crowd, rows: NDArray[np.int64]) -> _Crowd:
+    recencies, played = [crowd.heard[row] for row in rows], [crowd.played[row] for row in rows]
+    return _Crowd(crowd.mass[rows], crowd.earned[rows], recencies, played)
 
 
 def _play(crowd: _Crowd, strategies: Sequence[int], game: StrategyGame) -> _Crowd:
@@ -96,16 +100,20 @@ def _play(crowd: _Crowd, strategies: Sequence[int], game: StrategyGame) -> _Crow
     for strategy in sorted(set(strategies)):
         rows = np.flatnonzero(np.array(strategies) == strategy)
         before = crowd.mass[rows]
-        classes = [fatigue_class(crowd.heard[n], strategy) for n in rows]
+        classes = [fatigue_class(crowd.heard[row], strategy) for row in rows]
         rising = before * game.rise[:, strategy].astype(np.float32)[classes]
         falling = before.sum(axis=-1) - rising.sum(axis=-1)
         mass[rows, ..., UP] = game.spread(rising.sum(axis=-1), strategy, rises=True)
         mass[rows, ..., DOWN] = game.spread(falling, strategy, rises=False)
     ended = mass[:, :, game.over].sum(axis=(1, 3, 4))
     mass[:, :, game.over] = 0
-    heard = [hear(h, s) for h, s in zip(crowd.heard, strategies, strict=True)]
-    played = [(*before, s) for before, s in zip(crowd.played, strategies, strict=True)]
-    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], heard, played)
+    recencies = [
+        hear(recency, strategy) for recency, strategy in zip(crowd.heard, strategies, strict=True)
+    ]
+    played = [
+        (*sequence, strategy) for sequence, strategy in zip(crowd.played, strategies, strict=True)
+    ]
+    return _Crowd(mass, crowd.earned + ended @ game.final[game.over], recencies, played)
 
 
 def _total(crowd: _Crowd, game: StrategyGame) -> Floats:
@@ -117,18 +125,23 @@ def _last_turn(crowd: _Crowd, game: StrategyGame) -> Floats:
     mass = crowd.mass.reshape(len(crowd.heard), -1)
     outcome = game.last_turn.reshape(-1, mass.shape[1]).astype(np.float32)
     values = (mass @ outcome.T).reshape(len(mass), -1, STRATEGY_COUNT)
-    classes = [[fatigue_class(h, s) for s in range(STRATEGY_COUNT)] for h in crowd.heard]
+    classes = [
+        [fatigue_class(recency, strategy) for strategy in range(STRATEGY_COUNT)]
+        for recency in crowd.heard
+    ]
     rows = np.arange(len(mass))[:, None]
     return np.asarray(crowd.earned[:, None] + values[rows, classes, np.arange(STRATEGY_COUNT)])
 
 
 def _values(game: StrategyGame, schedules: Sequence[Sequence[int]]) -> Floats:
-    crowd = _kept(_opening(game), np.zeros(len(schedules), dtype=np.int64))
+    crowd = _select(_opening(game), np.zeros(len(schedules), dtype=np.int64))
     for turn in zip(*schedules, strict=True):
         crowd = _play(crowd, turn, game)
     return _total(crowd, game)
 
 
 def _best(values: Floats, schedules: Sequence[Sequence[int]]) -> Schedule:
-    at = int(values.argmax())
-    return Schedule(float(values[at]), tuple(STRATEGIES[s] for s in schedules[at]))
+    index = int(values.argmax())
+    return Schedule(
+        float(values[index]), tuple(STRATEGIES[strategy] for strategy in schedules[index])
+    )

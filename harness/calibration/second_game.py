@@ -49,9 +49,9 @@ class SecondStrategyGame:
     def worth(self) -> Floats:
         """Worth of each strategy before wear, shape (turns, users, strategies)."""
         goal = dynamics.ACCEPTANCES[self.level.acceptance].goal
-        shows = dynamics.EXPRESSION[self.level.disclosure]
+        expression = dynamics.EXPRESSION[self.level.disclosure]
         return np.array([
-            [[np.mean([dynamics.value(act, intention, goal, 1 + round(turn * shows))
+            [[np.mean([dynamics.value(act, intention, goal, 1 + round(turn * expression))
                        for act in acts]) for acts in ACTS]
              for intention, _ in self.users]
             for turn in range(self.level.turn_cap)
@@ -60,7 +60,7 @@ class SecondStrategyGame:
     @cached_property
     def homes(self) -> Floats:
         """Home mood of each user, shape (users, 1)."""
-        return np.array([[dynamics.home(self.level, t)] for _, t in self.users])
+        return np.array([[dynamics.home(self.level, temperament)] for _, temperament in self.users])
 
     @cached_property
     def noise(self) -> Floats:
@@ -77,25 +77,27 @@ class SecondStrategyGame:
         plans = np.broadcast_to(plans, (len(self.users), DRAWS, self.level.turn_cap))
         acceptance = dynamics.ACCEPTANCES[self.level.acceptance]
         points = acceptance.points * self.level.step_size / STEP
-        shows = dynamics.EXPRESSION[self.level.disclosure]
-        taken_up = shows * dynamics.TAKEN_UP + (1 - shows) * dynamics.TAKEN_UP_BEFORE
+        expression = dynamics.EXPRESSION[self.level.disclosure]
+        taken_up = expression * dynamics.TAKEN_UP + (1 - expression) * dynamics.TAKEN_UP_BEFORE
         mood = np.full(plans.shape[:2], float(self.level.start_emotion))
-        left, done = np.zeros_like(mood, bool), np.zeros_like(mood, bool)
+        has_left, has_succeeded = np.zeros_like(mood, bool), np.zeros_like(mood, bool)
         wear = np.zeros((*mood.shape, STRATEGY_COUNT))
         row, column = np.indices(mood.shape)
         for turn in range(self.level.turn_cap):
-            now = plans[..., turn]
-            fresh = np.take_along_axis(self.worth[turn], now.reshape(len(mood), -1), axis=1)
-            worn = np.where(fresh > 0, fresh / (1 + dynamics.WEAR * wear[row, column, now]), fresh)
+            strategies = plans[..., turn]
+            fresh = np.take_along_axis(self.worth[turn], strategies.reshape(len(mood), -1), axis=1)
+            worn = np.where(
+                fresh > 0, fresh / (1 + dynamics.WEAR * wear[row, column, strategies]), fresh
+            )
             expected = dynamics.mean_mood(mood, self.homes, points * (worn + taken_up))
             step = np.clip(expected + self.noise[turn] - mood, -self.level.clamp, self.level.clamp)
-            mood = np.where(left | done, mood, np.clip(mood + step, 0, 100))
+            mood = np.where(has_left | has_succeeded, mood, np.clip(mood + step, 0, 100))
             emotion = np.floor(mood + 0.5)
-            done |= emotion >= 100
-            left |= ~done & (emotion < self.level.stop_below)
-            wear[row, column, now] += 1  # fades at once: docs/simulator.md, "Best schedules"
+            has_succeeded |= emotion >= 100
+            has_left |= ~has_succeeded & (emotion < self.level.stop_below)
+            wear[row, column, strategies] += 1  # fades at once: docs/simulator.md, "Best schedules"
             wear *= 2 ** (-1 / dynamics.WEAR_HALF_LIFE)
-        return np.where(left, 0.0, np.floor(mood + 0.5))
+        return np.where(has_left, 0.0, np.floor(mood + 0.5))
 
     def value(self, schedule: Sequence[int]) -> float:
         """Return the mean final emotion of one schedule for all users."""
@@ -105,26 +107,32 @@ class SecondStrategyGame:
 def best_cycle(game: SecondStrategyGame, length: int) -> float:
     """Return the value of the best cycle of `length` strategies."""
     turns = game.level.turn_cap
-    plans = [np.resize(c, turns).tolist() for c in product(range(STRATEGY_COUNT), repeat=length)]
+    plans = [
+        np.resize(cycle, turns).tolist() for cycle in product(range(STRATEGY_COUNT), repeat=length)
+    ]
     return max(game.value(plan) for plan in plans)
 
 
 def best_schedule(game: SecondStrategyGame) -> tuple[float, tuple[str, ...]]:
     """Return value and strategies of the best schedule for all users."""
     turns = game.level.turn_cap
-    starts = [np.resize(c, turns) for c in product(range(STRATEGY_COUNT), repeat=2)]
+    starts = [np.resize(cycle, turns) for cycle in product(range(STRATEGY_COUNT), repeat=2)]
     plan = max(starts, key=lambda start: game.value(start.tolist())).tolist()
     for _ in range(SWEEPS):
         for turn in range(turns):
-            options = [[*plan[:turn], s, *plan[turn + 1 :]] for s in range(STRATEGY_COUNT)]
+            options = [
+                [*plan[:turn], strategy, *plan[turn + 1 :]] for strategy in range(STRATEGY_COUNT)
+            ]
             plan = max(options, key=game.value)
-    return game.value(plan), tuple(STRATEGIES[s] for s in plan)
+    return game.value(plan), tuple(STRATEGIES[strategy] for strategy in plan)
 
 
 def knowing_user(game: SecondStrategyGame) -> float:
     """Return the mean value of the best schedules, one for each kind of user."""
     users, turns = len(game.users), game.level.turn_cap
-    starts = np.array([np.resize(c, turns) for c in product(range(STRATEGY_COUNT), repeat=2)])
+    starts = np.array(
+        [np.resize(cycle, turns) for cycle in product(range(STRATEGY_COUNT), repeat=2)]
+    )
     values = np.array([game.finals(np.tile(start, (users, 1))).mean(axis=1) for start in starts])
     plans = starts[values.argmax(axis=0)]
     for _ in range(SWEEPS):

@@ -24,8 +24,8 @@ def users_key(level: DifficultyConfig, reader: str) -> str:
     """Return 16 hex digits of a hash of everything that a level's users and anchors depend on."""
     knobs = {key: value for key, value in level.knobs().items() if key not in OF_NO_USER}
     versions = [simulator.VERSION, *([second.VERSION] if reader == SECOND else [])]
-    whole = json.dumps([knobs, reader, *versions], sort_keys=True)
-    return hashlib.sha256(whole.encode()).hexdigest()[:16]
+    text = json.dumps([knobs, reader, *versions], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def share(reward: float, level: DifficultyConfig, users: SimulatorConfig) -> float:

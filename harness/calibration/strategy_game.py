@@ -43,15 +43,22 @@ class StrategyGame:
     @cached_property
     def users(self) -> list[tuple[str, str, str | None]]:
         """(intention, temperament, adversarial path or None), all equally likely."""
-        d = self.difficulty
-        paths: list[str | None] = [*d.paths] or [None]
-        return [(i, t, p) for i in d.intentions for t in d.temperaments for p in paths]
+        difficulty = self.difficulty
+        paths: list[str | None] = [*difficulty.paths] or [None]
+        return [
+            (intention, temperament, path)
+            for intention in difficulty.intentions
+            for temperament in difficulty.temperaments
+            for path in paths
+        ]
 
     def by_path(self) -> list[StrategyGame]:
         """Return one game per adversarial path; the mean of their values is the value of all."""
         paths = self.difficulty.paths
         return (
-            [StrategyGame(replace(self.difficulty, paths=[p])) for p in paths] if paths else [self]
+            [StrategyGame(replace(self.difficulty, paths=[path])) for path in paths]
+            if paths
+            else [self]
         )
 
     @cached_property
@@ -124,7 +131,9 @@ class StrategyGame:
     @cached_property
     def jumps(self) -> tuple[int, int]:
         """Small and large change, in cells of the emotion lattice."""
-        small, large = (dynamics.change_size(b, self.difficulty) // 5 for b in (False, True))
+        small, large = (
+            dynamics.change_size(is_large, self.difficulty) // 5 for is_large in (False, True)
+        )
         return small, large
 
     @cached_property
@@ -160,8 +169,8 @@ class StrategyGame:
     def expect(self, after: Floats, strategy: int, rises: bool) -> Floats:
         """Return the mean of `after` (..., users, emotions, trusts) over change and trust."""
         gain = self._gain[strategy]
-        grown = np.concatenate([after[..., 1:], after[..., -1:]], axis=-1)
-        mixed = (1 - gain) * after + gain * grown
+        next_trust = np.concatenate([after[..., 1:], after[..., -1:]], axis=-1)
+        mixed = (1 - gain) * after + gain * next_trust
         large = self._large[0 if rises else 1][strategy]
         small_at, large_at = self._landings[0 if rises else 1]
         small = mixed[..., small_at, :]
@@ -192,11 +201,11 @@ class StrategyGame:
         """Transition probabilities, shape (2, strategies, users, from cells, to cells), float32."""
         size = len(EMOTIONS) * TRUSTS
         basis = np.eye(size).reshape(size, 1, len(EMOTIONS), TRUSTS)
-        one = np.ones((1, len(self.users), 1, 1))
+        ones = np.ones((1, len(self.users), 1, 1))
         kernels = [
             [
-                self.expect(basis * one, s, rises).reshape(size, -1, size)
-                for s in range(STRATEGY_COUNT)
+                self.expect(basis * ones, strategy, rises).reshape(size, -1, size)
+                for strategy in range(STRATEGY_COUNT)
             ]
             for rises in (True, False)
         ]

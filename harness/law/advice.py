@@ -58,13 +58,13 @@ def what_would_decide(analysis: Analysis, typed: Typed = typed_words.sweep_overr
     the steps decide 4 runs in 10. More seeds never decide a run, because each seed has its own
     verdict.
     """
-    lines, steps = _of_verdicts(analysis, typed)
+    lines, steps = _verdict_advice(analysis, typed)
     if not any(word.startswith(EVAL_EVERY) for step in steps for word in step.overrides):
-        steps = [*steps, *_of_contrasts(analysis)]
+        steps = [*steps, *_contrast_advice(analysis)]
     return lines + [line for step in steps for line in step.lines(typed)]
 
 
-def _of_verdicts(analysis: Analysis, typed: Typed) -> tuple[list[str], list[Suggestion]]:
+def _verdict_advice(analysis: Analysis, typed: Typed) -> tuple[list[str], list[Suggestion]]:
     """Return sentences and advice on undetermined runs; both are empty if every run is decided.
 
     Null controls get no advice, because they learn nothing.
@@ -73,17 +73,17 @@ def _of_verdicts(analysis: Analysis, typed: Typed) -> tuple[list[str], list[Sugg
     undecided = [r for r in fitted if r.verdict == "undetermined"]
     if not undecided:
         return [], []
-    null = sum(is_null_control(run) for run in undecided)
-    of_null = f", {null} of them null controls" if null else ""
-    lines = [f"{len(undecided)} of {len(fitted)} runs undetermined{of_null}:"]
-    moving = [run for run in undecided if unmoved(analysis, run) is None]
-    counts = Counter(reason for run in moving for reason in run.reasons or ())
-    asked = [(reason, n) for reason, n in counts.most_common() if reason in DECIDES]
-    lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in asked]
-    still = len(undecided) - len(moving)
-    lines += [f"  {still} x nothing varied: see below"] if still else []
-    real = [run for run in undecided if not is_null_control(run)]
-    return lines, [step for _, steps in next_steps(analysis, real, typed) for step in steps]
+    null_count = sum(is_null_control(run) for run in undecided)
+    null_note = f", {null_count} of them null controls" if null_count else ""
+    lines = [f"{len(undecided)} of {len(fitted)} runs undetermined{null_note}:"]
+    varying = [run for run in undecided if unmoved(analysis, run) is None]
+    counts = Counter(reason for run in varying for reason in run.reasons or ())
+    reasons = [(reason, n) for reason, n in counts.most_common() if reason in DECIDES]
+    lines += [f"  {n} x {reason}: {REASONS[reason]}" for reason, n in reasons]
+    unvaried = len(undecided) - len(varying)
+    lines += [f"  {unvaried} x nothing varied: see below"] if unvaried else []
+    not_null = [run for run in undecided if not is_null_control(run)]
+    return lines, [step for _, steps in next_steps(analysis, not_null, typed) for step in steps]
 
 
 Decided = tuple[Sequence[RunResult], list[Suggestion]]
@@ -95,27 +95,27 @@ def next_steps(analysis: Analysis, undecided: Sequence[RunResult], typed: Typed)
 
     Each entry has the runs that one command repeats.
     """
-    moving = [run for run in undecided if unmoved(analysis, run) is None]
-    counts = Counter(reason for run in moving for reason in run.reasons or ())
-    asked = [reason for reason, _ in counts.most_common() if reason in DECIDES]
-    told: list[Decided] = []
-    for advise in dict.fromkeys(DECIDES[reason] for reason in asked):
-        why = {reason for reason, advice in DECIDES.items() if advice is advise}
-        helped = [run for run in moving if why.intersection(run.reasons or ())]
-        together = _of_one_command(helped, typed)
-        told.append((together, advise(together[0])))
-    still = {run.run: unmoved(analysis, run) for run in undecided}
-    for sentence in dict.fromkeys(filter(None, still.values())):
-        runs = [run for run in undecided if still[run.run] == sentence]
-        told.append((runs, [Suggestion(sentence.removesuffix("."))]))
-    return told
+    varying = [run for run in undecided if unmoved(analysis, run) is None]
+    counts = Counter(reason for run in varying for reason in run.reasons or ())
+    reasons = [reason for reason, _ in counts.most_common() if reason in DECIDES]
+    decided: list[Decided] = []
+    for advise in dict.fromkeys(DECIDES[reason] for reason in reasons):
+        answered = {reason for reason, advice in DECIDES.items() if advice is advise}
+        helped_runs = [run for run in varying if answered.intersection(run.reasons or ())]
+        same_command = _runs_of_common_command(helped_runs, typed)
+        decided.append((same_command, advise(same_command[0])))
+    sentences = {run.run: unmoved(analysis, run) for run in undecided}
+    for sentence in dict.fromkeys(filter(None, sentences.values())):
+        runs = [run for run in undecided if sentences[run.run] == sentence]
+        decided.append((runs, [Suggestion(sentence.removesuffix("."))]))
+    return decided
 
 
-def _of_one_command(runs: Sequence[RunResult], typed: Typed) -> list[RunResult]:
+def _runs_of_common_command(runs: Sequence[RunResult], typed: Typed) -> list[RunResult]:
     """Return the runs that share the most common command, so that one command repeats them."""
     words = {run.run: tuple(typed(run.run) or ()) for run in runs}
-    most, _ = Counter(words.values()).most_common(1)[0]
-    return [run for run in runs if words[run.run] == most]
+    common, _ = Counter(words.values()).most_common(1)[0]
+    return [run for run in runs if words[run.run] == common]
 
 
 def unmoved(analysis: Analysis, run: RunResult) -> str | None:
@@ -140,29 +140,42 @@ def is_null_control(run: RunResult) -> bool:
 
 def _more_steps(run: RunResult) -> list[Suggestion]:
     """Advise longer runs like `run`. Logs of other programs have no known command."""
-    steps, every = _trainer(run, "steps"), evaluated_every(run.config)
-    words: tuple[str, ...] = ()
+    steps, eval_every = _trainer_setting(run, "steps"), evaluated_every(run.config)
+    overrides: tuple[str, ...] = ()
     if steps is not None:
-        words = (f"trainer.steps={max(steps * 4, EVALUATIONS * (every or 1))}",)
-        words += ("trainer.stop_when=null",) if run.setting("trainer", "stop_when") else ()
-    of_runs = "more steps would decide {runs}, if H falls further"
-    told = [Suggestion("More steps would decide, if H falls further", run.run, words, of_runs)]
-    if every is not None and every > 1 and "identification_range" in (run.reasons or ()):
-        told.append(
-            Suggestion("Where H falls fast, evaluate more often", run.run, (_denser(every),))
+        overrides = (f"trainer.steps={max(steps * 4, EVALUATIONS * (eval_every or 1))}",)
+        overrides += ("trainer.stop_when=null",) if run.setting("trainer", "stop_when") else ()
+    grouped_sentence = "more steps would decide {runs}, if H falls further"
+    suggestions = [
+        Suggestion(
+            "More steps would decide, if H falls further", run.run, overrides, grouped_sentence
         )
-    return told
+    ]
+    if eval_every is not None and eval_every > 1 and "identification_range" in (run.reasons or ()):
+        suggestions.append(
+            Suggestion(
+                "Where H falls fast, evaluate more often",
+                run.run,
+                (_override_eval_every(eval_every),),
+            )
+        )
+    return suggestions
 
 
 def _less_noise(run: RunResult) -> list[Suggestion]:
     """Advise less noise in R. More seeds would not help, since each seed has its own break."""
     evaluated = columns.is_evaluation(run.reward or "")
     key = ("eval", "users") if evaluated else ("trainer", "conversations")
-    held = run.setting(*key)
-    words = (f"{'.'.join(key)}={held * 4}",) if isinstance(held, int) else ()
-    of_runs = "less noise in R would decide whether there is a break in {runs}"
+    count = run.setting(*key)
+    overrides = (f"{'.'.join(key)}={count * 4}",) if isinstance(count, int) else ()
+    grouped_sentence = "less noise in R would decide whether there is a break in {runs}"
     return [
-        Suggestion("Less noise in R would decide whether there is a break", run.run, words, of_runs)
+        Suggestion(
+            "Less noise in R would decide whether there is a break",
+            run.run,
+            overrides,
+            grouped_sentence,
+        )
     ]
 
 
@@ -186,35 +199,37 @@ DECIDES: Mapping[str, Callable[[RunResult], list[Suggestion]]] = {
 """Reason that leaves a verdict open -> function that returns the advice for a run."""
 
 
-def _of_contrasts(analysis: Analysis) -> list[Suggestion]:
+def _contrast_advice(analysis: Analysis) -> list[Suggestion]:
     """Advise more frequent evaluations if a has too few points to be compared on them."""
     runs = {run.run: run for run in analysis.runs}
-    wanting = [
+    candidates = [
         (contrast.on, group.all_runs[0], evaluated_every(runs[group.all_runs[0]].config))
         for group in analysis.groups
         for contrast in group.contrasts
         if _wants_points(contrast)
     ]
-    sparse = {on: (every, run) for on, run, every in wanting if on and every and every > 1}
+    sparse = {
+        column: (every, run) for column, run, every in candidates if column and every and every > 1
+    }
     if not sparse:
         return []
     every, run = min(sparse.values())
-    more = f"With more frequent evaluations a may be comparable on {' and '.join(sparse)}"
-    return [Suggestion(more, run, (_denser(every),))]
+    sentence = f"With more frequent evaluations a may be comparable on {' and '.join(sparse)}"
+    return [Suggestion(sentence, run, (_override_eval_every(every),))]
 
 
 def _wants_points(contrast: Contrast) -> bool:
     """Return whether a is not comparable because evaluations have too few points or little H."""
     if contrast.quantity != "a" or contrast.decision != "not_comparable":
         return False
-    on, why = contrast.on or "", contrast.why or ""
-    return on.startswith("eval/") and why.startswith(incomparable.TOO_FEW)
+    column, reason = contrast.on or "", contrast.why or ""
+    return column.startswith("eval/") and reason.startswith(incomparable.TOO_FEW)
 
 
-def _denser(every: int) -> str:
+def _override_eval_every(every: int) -> str:
     return f"{EVAL_EVERY}={max(1, every // 5)}"
 
 
-def _trainer(run: RunResult, key: str) -> int | None:
+def _trainer_setting(run: RunResult, key: str) -> int | None:
     value = run.setting("trainer", key)
     return value if isinstance(value, int) else None

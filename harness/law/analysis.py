@@ -47,22 +47,24 @@ class AnalysedRun:
 
 
 def analyse_each(
-    runs: Sequence[DiscoveredRun], choice: ColumnOptions, pool: Executor | None = None
+    runs: Sequence[DiscoveredRun], options: ColumnOptions, pool: Executor | None = None
 ) -> list[AnalysedRun]:
     """Analyse each run by itself. Return the results in the order of `runs`."""
     if len(runs) < FEWEST_RUNS:
-        return _in_turn(choice, runs)
-    chunks = [runs[at : at + CHUNK] for at in range(0, len(runs), CHUNK)]
-    begun = process_pool.submit(pool, partial(_in_turn, choice), chunks)
-    return [done for chunk in begun.results() for done in chunk]
+        return _analyse_in_turn(options, runs)
+    chunks = [runs[start : start + CHUNK] for start in range(0, len(runs), CHUNK)]
+    pending = process_pool.submit(pool, partial(_analyse_in_turn, options), chunks)
+    return [analysed for chunk in pending.results() for analysed in chunk]
 
 
-def _in_turn(choice: ColumnOptions, runs: Sequence[DiscoveredRun]) -> list[AnalysedRun]:
-    done = []
+def _analyse_in_turn(options: ColumnOptions, runs: Sequence[DiscoveredRun]) -> list[AnalysedRun]:
+    analysed = []
     for run in runs:
-        who = identity.read(run.folder)
-        done.append(AnalysedRun(who, one_run.analyse(run, who, choice)))
-    return done
+        folder_identity = identity.read(run.folder)
+        analysed.append(
+            AnalysedRun(folder_identity, one_run.analyse(run, folder_identity, options))
+        )
+    return analysed
 
 
 @dataclass(frozen=True)
@@ -112,35 +114,40 @@ def analyse(
     many; a script that passes one needs `if __name__ == "__main__":`, because each worker imports
     it.
     """
-    choice = ColumnOptions(reward, entropy, forecast_from, step, reward_range)
-    counting = _MeanOptions(pool_unlike, with_unfinished)
-    read = _read(paths, choice, counting, pool)
-    return _compare(read, counting, margins or DEFAULT_MARGINS, primary)
+    options = ColumnOptions(reward, entropy, forecast_from, step, reward_range)
+    mean_options = _MeanOptions(pool_unlike, with_unfinished)
+    comparable = _read(paths, options, mean_options, pool)
+    return _compare(comparable, mean_options, margins or DEFAULT_MARGINS, primary)
 
 
 def analyse_with_members(
-    paths: Sequence[Path], choice: ColumnOptions, pool: Executor | None = None
+    paths: Sequence[Path], options: ColumnOptions, pool: Executor | None = None
 ) -> tuple[Analysis, tuple[Member, ...]]:
     """Return the results of `analyse` with its defaults and of `load_members`; read runs once."""
-    counting = _MeanOptions(False, False)
-    read = _read(paths, choice, counting, pool)
-    return _compare(read, counting, DEFAULT_MARGINS, None), _finished(read)
+    mean_options = _MeanOptions(False, False)
+    comparable = _read(paths, options, mean_options, pool)
+    return _compare(comparable, mean_options, DEFAULT_MARGINS, None), _finished(comparable)
 
 
 def _compare(
-    read: _ComparableRuns, counting: _MeanOptions, margins: Mapping[str, float], primary: str | None
+    comparable: _ComparableRuns,
+    mean_options: _MeanOptions,
+    margins: Mapping[str, float],
+    primary: str | None,
 ) -> Analysis:
-    members, unlike = read.members, counting.pool_unlike
-    grouping = groups.group(members, unlike, counting.with_unfinished)
-    compared = contrasts.add_contrasts(grouping.groups, members, margins, unlike, primary)
+    members, pool_unlike = comparable.members, mean_options.pool_unlike
+    grouping = groups.group(members, pool_unlike, mean_options.with_unfinished)
+    with_contrasts = contrasts.add_contrasts(
+        grouping.groups, members, margins, pool_unlike, primary
+    )
     repeated = tuple(
-        SkippedPath(path, f"repeat of {chosen}") for path, chosen in read.repeats.items()
+        SkippedPath(path, f"repeat of {chosen}") for path, chosen in comparable.repeats.items()
     )
     return Analysis(
-        runs=read.runs,
-        groups=levels.add_population(compared, members),
-        skipped=(*read.skipped, *repeated, *grouping.skipped),
-        series=read.series,
+        runs=comparable.runs,
+        groups=levels.add_population(with_contrasts, members),
+        skipped=(*comparable.skipped, *repeated, *grouping.skipped),
+        series=comparable.series,
     )
 
 
@@ -153,19 +160,19 @@ def load_members_and_reasons(
     paths: Sequence[Path], pool: Executor | None = None
 ) -> tuple[tuple[Member, ...], dict[str, str]]:
     """Return the members, and run -> reason for each of the runs that is not one."""
-    read = _read(paths, ColumnOptions(None, None, None), _MeanOptions(False, False), pool)
-    counted = _finished(read)
-    inside = {member.result.run for member in counted}
-    others = {run.run: _why_not(run) for run in read.runs if run.run not in inside}
-    others |= {run: f"a repeat of {chosen}" for run, chosen in read.repeats.items()}
-    return counted, others
+    comparable = _read(paths, ColumnOptions(None, None, None), _MeanOptions(False, False), pool)
+    members = _finished(comparable)
+    names = {member.result.run for member in members}
+    reasons = {run.run: _reason_left_out(run) for run in comparable.runs if run.run not in names}
+    reasons |= {run: f"a repeat of {chosen}" for run, chosen in comparable.repeats.items()}
+    return members, reasons
 
 
-def _finished(read: _ComparableRuns) -> tuple[Member, ...]:
-    return tuple(member for member in read.members if groups.is_counted(member, False))
+def _finished(comparable: _ComparableRuns) -> tuple[Member, ...]:
+    return tuple(member for member in comparable.members if groups.is_counted(member, False))
 
 
-def _why_not(run: RunResult) -> str:
+def _reason_left_out(run: RunResult) -> str:
     if run.unfinished is not None:
         return run.unfinished.reason or f"its status is {run.unfinished.status}"
     message = "no usable rows" if run.error is None else run.error.message
@@ -173,28 +180,42 @@ def _why_not(run: RunResult) -> str:
 
 
 def _read(
-    paths: Sequence[Path], choice: ColumnOptions, counting: _MeanOptions, pool: Executor | None
+    paths: Sequence[Path], options: ColumnOptions, mean_options: _MeanOptions, pool: Executor | None
 ) -> _ComparableRuns:
     discovered = discover.discover(paths)
-    every = analyse_each(discovered.runs, choice, pool)
-    who = {run.run: one.identity for run, one in zip(discovered.runs, every, strict=True)}
-    repeats = _repeats(discovered.runs, who, [one.analysis.result for one in every])
-    done = [one.analysis for one in every if one.analysis.result.run not in repeats]
-    series = {d.result.run: d.series for d in done if d.series is not None}
-    results = [d.result for d in done]
-    partial = () if counting.with_unfinished else _unfinished(results)
-    nulls = null_control.null_controls(results, who, counting.pool_unlike, partial)
-    runs = null_control.add_null_comparison(results, nulls, series)
-    replicates = {d.result.run: d.replicate for d in done}
-    paired = null_control.nulls_of_own_seed(nulls, who)
-    compared = tuple(
-        Member(
-            r, who[r.run], replicates[r.run], tuple(replicates[n] for n in paired.get(r.run, ()))
-        )
-        for r in runs
-        if r.run in series or r.unfinished is not None
+    analysed_runs = analyse_each(discovered.runs, options, pool)
+    identities = {
+        run.run: analysed.identity
+        for run, analysed in zip(discovered.runs, analysed_runs, strict=True)
+    }
+    repeats = _repeats(
+        discovered.runs, identities, [analysed.analysis.result for analysed in analysed_runs]
     )
-    return _ComparableRuns(runs, compared, series, repeats, discovered.skipped)
+    analyses = [
+        analysed.analysis
+        for analysed in analysed_runs
+        if analysed.analysis.result.run not in repeats
+    ]
+    series = {
+        analysis.result.run: analysis.series for analysis in analyses if analysis.series is not None
+    }
+    results = [analysis.result for analysis in analyses]
+    unfinished = () if mean_options.with_unfinished else _unfinished(results)
+    nulls = null_control.null_controls(results, identities, mean_options.pool_unlike, unfinished)
+    runs = null_control.add_null_comparison(results, nulls, series)
+    replicates = {analysis.result.run: analysis.replicate for analysis in analyses}
+    own_nulls = null_control.nulls_of_own_seed(nulls, identities)
+    members = tuple(
+        Member(
+            result,
+            identities[result.run],
+            replicates[result.run],
+            tuple(replicates[null] for null in own_nulls.get(result.run, ())),
+        )
+        for result in runs
+        if result.run in series or result.unfinished is not None
+    )
+    return _ComparableRuns(runs, members, series, repeats, discovered.skipped)
 
 
 def _unfinished(results: Sequence[RunResult]) -> frozenset[str]:
@@ -202,26 +223,30 @@ def _unfinished(results: Sequence[RunResult]) -> frozenset[str]:
 
 
 def _repeats(
-    runs: Sequence[DiscoveredRun], who: Mapping[str, FolderIdentity], every: Sequence[RunResult]
+    runs: Sequence[DiscoveredRun],
+    identities: Mapping[str, FolderIdentity],
+    results: Sequence[RunResult],
 ) -> dict[str, str]:
     """Map each repeat to the run of the same config and seed that is used: the newest finished one.
 
     An unreadable run is used only if all its repeats are unreadable.
     """
-    partial = _unfinished(every)
-    readable = {result.run: result.status == "ok" for result in every}
-    alike: dict[str, list[str]] = {}
+    unfinished = _unfinished(results)
+    readable = {result.run: result.status == "ok" for result in results}
+    by_config: dict[str, list[str]] = {}
     for run in runs:
-        name = who[run.run]
-        if name.config is not None and name.seed is not None:
-            alike.setdefault(json.dumps(name.full_config, sort_keys=True), []).append(run.run)
-    counts = {
-        run: max(same, key=lambda r: (readable[r], r not in partial, *_rank(who[r])))
-        for same in alike.values()
-        for run in same
+        folder_identity = identities[run.run]
+        if folder_identity.config is not None and folder_identity.seed is not None:
+            by_config.setdefault(
+                json.dumps(folder_identity.full_config, sort_keys=True), []
+            ).append(run.run)
+    used = {
+        run: max(repeated, key=lambda r: (readable[r], r not in unfinished, *_rank(identities[r])))
+        for repeated in by_config.values()
+        for run in repeated
     }
-    return {run: chosen for run, chosen in counts.items() if run != chosen}
+    return {run: chosen for run, chosen in used.items() if run != chosen}
 
 
-def _rank(who: FolderIdentity) -> tuple[bool, float]:
-    return who.status == "done", who.changed_at
+def _rank(folder_identity: FolderIdentity) -> tuple[bool, float]:
+    return folder_identity.status == "done", folder_identity.changed_at

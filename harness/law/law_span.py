@@ -58,8 +58,12 @@ class JudgedLaw:
         """
         if self.span.fails or self.verdict.word == "linear":
             return Identifiability(a=False, ceiling=False)
-        known = identifiability.judge_identifiability(self.fitted)
-        return replace(known, ceiling=False) if self.verdict.word == "holds_form_open" else known
+        identified = identifiability.judge_identifiability(self.fitted)
+        return (
+            replace(identified, ceiling=False)
+            if self.verdict.word == "holds_form_open"
+            else identified
+        )
 
 
 def judge(
@@ -68,19 +72,19 @@ def judge(
     course: BinnedEntropy | None,
     intervened: bool,
     shape: breaks.BinnedRun | None = None,
-    compared: Mapping[str, Rival] | None = None,
+    rival_scores: Mapping[str, Rival] | None = None,
 ) -> JudgedLaw:
     """Judge one fit, and fit the rows that the verdict refers to. Arguments as in verdict.judge."""
-    judged = verdict.judge(whole, onset, course, intervened, shape, compared)
-    span = Span(_until(judged, onset), fails=judged.word == "fails")
+    run_verdict = verdict.judge(whole, onset, course, intervened, shape, rival_scores)
+    span = Span(_until(run_verdict, onset), fails=run_verdict.word == "fails")
     if span.until is None:
-        return JudgedLaw(judged, whole, whole, span)
+        return JudgedLaw(run_verdict, whole, whole, span)
     rows = span.of(whole.points)
-    before = judged.before or identifiability.fit(rows, plain=rows)
-    return JudgedLaw(judged, before, whole, span)
+    before = run_verdict.before or identifiability.fit(rows, plain=rows)
+    return JudgedLaw(run_verdict, before, whole, span)
 
 
-def _until(judged: Verdict, onset: Onset | None) -> float | None:
+def _until(run_verdict: Verdict, onset: Onset | None) -> float | None:
     """Return the step of a collapse at which the law broke, or may have broken, else None.
 
     A run that is undetermined because of such a break is cut as well: the rows after the break
@@ -88,8 +92,8 @@ def _until(judged: Verdict, onset: Onset | None) -> float | None:
     """
     if onset is None or not onset.is_collapse:
         return None
-    doubted = judged.word == "undetermined" and "law_break" in judged.reasons
-    return onset.step if doubted or judged.word == "holds_until_onset" else None
+    doubted = run_verdict.word == "undetermined" and "law_break" in run_verdict.reasons
+    return onset.step if doubted or run_verdict.word == "holds_until_onset" else None
 
 
 def numbers_of(law: JudgedLaw) -> dict[str, Any]:

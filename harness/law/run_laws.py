@@ -52,12 +52,14 @@ class RunLaws:
         return {reward: self.law.span} | {c: law.span for c, law in self.others.items()}
 
 
-def log_of(table: LogTable, columns: LogColumns, declared: tuple[float, float] | None) -> RunLog:
+def log_of(
+    table: LogTable, columns: LogColumns, reward_range: tuple[float, float] | None
+) -> RunLog:
     """Clean the chosen columns and remove their glitches.
 
-    `declared`: the lowest and highest possible reward, if the user gave them.
+    `reward_range`: the lowest and highest possible reward, if the user gave them.
     """
-    cleaned = clean.clean(table, columns.entropy, columns.reward, declared)
+    cleaned = clean.clean(table, columns.entropy, columns.reward, reward_range)
     plain = spikes.remove_log_glitches(cleaned)
     return RunLog(
         table, columns, cleaned, plain, onset.bin_plain_entropy(plain.steps, plain.entropy)
@@ -72,11 +74,11 @@ def fit(log: RunLog, intervened: bool) -> RunLaws:
     shape = breaks.bin_run(whole.calm) if len(points) >= FEWEST_POINTS else None
     compared = rivals.compare(points)
     law = law_span.judge(whole, run_onset, course, intervened, shape, compared)
-    laws = RunLaws(run_onset, law, shape, compared, _others(log, run_onset, intervened))
-    return _by_stages(laws, log, intervened)
+    laws = RunLaws(run_onset, law, shape, compared, _other_laws(log, run_onset, intervened))
+    return _judge_by_stages(laws, log, intervened)
 
 
-def _others(log: RunLog, run_onset: Onset | None, intervened: bool) -> dict[str, JudgedLaw]:
+def _other_laws(log: RunLog, run_onset: Onset | None, intervened: bool) -> dict[str, JudgedLaw]:
     """Fit and judge the law on eval/reward and the training reward, except the run's own column."""
     laws = {}
     for column in (EVALUATION, log.columns.training):
@@ -89,15 +91,15 @@ def _others(log: RunLog, run_onset: Onset | None, intervened: bool) -> dict[str,
     return laws
 
 
-def _by_stages(laws: RunLaws, log: RunLog, intervened: bool) -> RunLaws:
+def _judge_by_stages(laws: RunLaws, log: RunLog, intervened: bool) -> RunLaws:
     """Judge the law on the training reward again by stages, if the users changed in stages."""
     training = log.columns.training
     is_evaluation = log.columns.reward.startswith(EVALUATIONS)
     law = laws.others.get(training) if is_evaluation else laws.law
     if law is None:
         return laws
-    staged = stage_laws.judge(law, log.table, log.cleaned, laws.onset, intervened)
+    by_stages = stage_laws.judge(law, log.table, log.cleaned, laws.onset, intervened)
     if is_evaluation:
-        others = {**laws.others, training: staged.law}
-        return replace(laws, others=others, of_stages=staged.fields)
-    return replace(laws, law=staged.law, of_stages=staged.fields)
+        others = {**laws.others, training: by_stages.law}
+        return replace(laws, others=others, of_stages=by_stages.fields)
+    return replace(laws, law=by_stages.law, of_stages=by_stages.fields)

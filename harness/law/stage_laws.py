@@ -48,37 +48,41 @@ def judge(
     law: JudgedLaw, table: LogTable, cleaned: Cleaned, run_onset: Onset | None, intervened: bool
 ) -> LawByStages:
     """Judge the law of all rows again by its stages. Return it unchanged if there are none."""
-    held = {name: table.columns[name] for name in stages.COLUMNS if name in table.names}
-    users = stages.find_stages(
-        cleaned.steps, {n: column[cleaned.rows] for n, column in held.items()}
+    columns = {name: table.columns[name] for name in stages.COLUMNS if name in table.names}
+    user_stages = stages.find_stages(
+        cleaned.steps, {name: column[cleaned.rows] for name, column in columns.items()}
     )
-    if users.mixed:
-        told = replace(law.verdict, reasons=(*law.verdict.reasons, "mixed"))
-        return LawByStages(replace(law, verdict=told))
-    points = [(stage, _inside(stage, law.whole.points)) for stage in users.stages]
-    judged = [
-        (stage, _of_stage(stage, rows, run_onset, intervened))
+    if user_stages.mixed:
+        verdict = replace(law.verdict, reasons=(*law.verdict.reasons, "mixed"))
+        return LawByStages(replace(law, verdict=verdict))
+    points = [(stage, _points_inside(stage, law.whole.points)) for stage in user_stages.stages]
+    judged_stages = [
+        (stage, _judge_stage(stage, rows, run_onset, intervened))
         for stage, rows in points
         if len(rows)
     ]
-    if len(judged) < 2:
+    if len(judged_stages) < 2:
         return LawByStages(law)
-    laws = tuple(_plain(stage, found) for stage, found in judged)
-    a = [one.a for one in laws if one.a is not None]
-    errors = np.array([interval.half_width(one) / RUN_95 for one in a])
-    p = stages.p_of_one_number(np.array([one.value for one in a]), errors)
-    told = _verdict_by_stages(law, [found.verdict for _, found in judged], users.stages)
-    if told is law.verdict:
+    laws = tuple(_stage_law(stage, stage_law) for stage, stage_law in judged_stages)
+    estimates = [stage.a for stage in laws if stage.a is not None]
+    errors = np.array([interval.half_width(estimate) / RUN_95 for estimate in estimates])
+    p = stages.p_of_one_number(np.array([estimate.value for estimate in estimates]), errors)
+    verdict = _verdict_by_stages(
+        law, [stage_law.verdict for _, stage_law in judged_stages], user_stages.stages
+    )
+    if verdict is law.verdict:
         return LawByStages(law, laws, p)
     # a line through the rows of several laws is no law, so its numbers must not enter a mean
-    return LawByStages(JudgedLaw(told, law.whole, law.whole, Span(fails=True)), laws, p)
+    return LawByStages(JudgedLaw(verdict, law.whole, law.whole, Span(fails=True)), laws, p)
 
 
-def _inside(stage: Stage, points: Points) -> Points:
+def _points_inside(stage: Stage, points: Points) -> Points:
     return points.where((points.steps >= stage.first) & (points.steps <= stage.last))
 
 
-def _of_stage(stage: Stage, points: Points, run_onset: Onset | None, intervened: bool) -> JudgedLaw:
+def _judge_stage(
+    stage: Stage, points: Points, run_onset: Onset | None, intervened: bool
+) -> JudgedLaw:
     """Judge a stage as if it were a run, with the run's onset if it lies inside the stage."""
     within = run_onset is not None and stage.first < run_onset.step <= stage.last
     course = onset.bin_entropy(points.steps, points.entropy)
@@ -86,7 +90,7 @@ def _of_stage(stage: Stage, points: Points, run_onset: Onset | None, intervened:
     return law_span.judge(whole, run_onset if within else None, course, intervened)
 
 
-def _plain(stage: Stage, law: JudgedLaw) -> StageLaw:
+def _stage_law(stage: Stage, law: JudgedLaw) -> StageLaw:
     spread = law.fitted.spread
     return StageLaw(
         from_step=stage.first,
@@ -99,21 +103,25 @@ def _plain(stage: Stage, law: JudgedLaw) -> StageLaw:
     )
 
 
-def _verdict_by_stages(law: JudgedLaw, judged: list[Verdict], found: tuple[Stage, ...]) -> Verdict:
+def _verdict_by_stages(
+    law: JudgedLaw, verdicts: list[Verdict], run_stages: tuple[Stage, ...]
+) -> Verdict:
     """Return the verdict on the run: it fails only if every decided stage fails."""
-    decided = [one for one in judged if one.word != "undetermined"]
-    if decided and all(one.word == "fails" for one in decided):
-        why = dict.fromkeys(reason for one in decided for reason in one.reasons)
-        return Verdict("fails", (*why, "stages"), skill=law.verdict.skill)
-    if law.verdict.word in ONE_LAW and _is_one_law(law, found):
+    decided = [verdict for verdict in verdicts if verdict.word != "undetermined"]
+    if decided and all(verdict.word == "fails" for verdict in decided):
+        reasons = dict.fromkeys(reason for verdict in decided for reason in verdict.reasons)
+        return Verdict("fails", (*reasons, "stages"), skill=law.verdict.skill)
+    if law.verdict.word in ONE_LAW and _is_one_law(law, run_stages):
         return law.verdict
-    standing = [reason for reason in law.verdict.reasons if reason in STANDING]
-    return Verdict("undetermined", ("stages", *standing), skill=law.verdict.skill)
+    kept = [reason for reason in law.verdict.reasons if reason in STANDING]
+    return Verdict("undetermined", ("stages", *kept), skill=law.verdict.skill)
 
 
-def _is_one_law(law: JudgedLaw, found: tuple[Stage, ...]) -> bool:
+def _is_one_law(law: JudgedLaw, run_stages: tuple[Stage, ...]) -> bool:
     steps, line = law.whole.points.steps, law.whole.line
     if line is None:
         return False
-    left = [line.residuals[(steps >= s.first) & (steps <= s.last)] for s in found]
-    return stages.is_one_law([part for part in left if len(part) >= FEWEST_POINTS])
+    residuals = [
+        line.residuals[(steps >= stage.first) & (steps <= stage.last)] for stage in run_stages
+    ]
+    return stages.is_one_law([part for part in residuals if len(part) >= FEWEST_POINTS])

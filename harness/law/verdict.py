@@ -104,34 +104,34 @@ class _Parts:
 def judge(
     fitted: LawFit,
     onset: Onset | None,
-    run: BinnedEntropy | None,
+    course: BinnedEntropy | None,
     intervened: bool,
     shape: breaks.BinnedRun | None = None,
-    compared: Mapping[str, Rival] | None = None,
+    rival_scores: Mapping[str, Rival] | None = None,
 ) -> Verdict:
-    """Judge one fit. `onset` is the run's onset and `run` its binned H. Pass `shape` (the binned
-    points) and `compared` (the rivals' scores) if they are already computed.
+    """Judge one fit. `onset` is the run's onset and `course` its binned H. Pass `shape` (the binned
+    points) and `rival_scores` (the rivals' scores) if they are already computed.
 
     The shape of the run is tested even if the interval decides nothing, because a law that breaks
     half way makes the interval wide.
     """
     verdict = _by_interval(fitted)
-    many = len(fitted.points) >= FEWEST_POINTS
-    if many and fitted.line is not None:
+    is_long = len(fitted.points) >= FEWEST_POINTS
+    if is_long and fitted.line is not None:
         shape = shape or breaks.bin_run(fitted.calm)
         verdict = _by_break(verdict, fitted, shape, onset)
-        turns = breaks.falls_after_rise(shape, collapsed=onset is not None)
-        if turns and verdict.word != "holds_until_onset":
+        falls = breaks.falls_after_rise(shape, collapsed=onset is not None)
+        if falls and verdict.word != "holds_until_onset":
             verdict = verdict.with_reason("fails", "reward_falls_while_entropy_falls")
         if float(np.ptp(shape.x)) < HARDLY_MOVES:
-            verdict = _left_open(verdict)
+            verdict = _leave_open(verdict)
         verdict = replace(verdict, skill=forecast.out_of_time(fitted.line.x, fitted.line.reward))
-    if many and run is not None:
-        verdict = _by_rise(verdict, run)
+    if is_long and course is not None:
+        verdict = _by_rise(verdict, course)
     if verdict.word == "holds":
         verdict = _by_skill(verdict, fitted.points)
-    if many and fitted.line is not None and _may_follow(verdict):
-        verdict = _by_form(verdict, fitted, compared or rivals.compare(fitted.points))
+    if is_long and fitted.line is not None and _may_follow(verdict):
+        verdict = _by_form(verdict, fitted, rival_scores or rivals.compare(fitted.points))
     if regime.reward_died(fitted.points) is not None:
         verdict = replace(verdict, reasons=(*verdict.reasons, "reward_died"))
     if intervened:
@@ -151,8 +151,8 @@ def _by_interval(fitted: LawFit) -> Verdict:
         return Verdict("holds", ())
     steepest = abs(a.value) + interval.half_width(a)
     noise = interval.measure_noise(fitted.calm.reward).sd
-    moved = steepest * float(np.ptp(fitted.line.x))
-    slight = steepest < SMALLEST_SLOPE * noise and moved < NO_MOVE * noise
+    movement = steepest * float(np.ptp(fitted.line.x))
+    slight = steepest < SMALLEST_SLOPE * noise and movement < NO_MOVE * noise
     constant = not identifiability.entropy_moves(fitted) and not np.ptp(fitted.points.reward)
     if slight and not constant:  # if neither R nor H moves, nothing is known about the relation
         return Verdict("fails", ("no_relation",))
@@ -171,20 +171,22 @@ def _by_break(
     broken = broken and form.confirms_break(fitted)
     step = best.step
     if fall is not None and not broken:
-        short = breaks.shortfall(parts.before, parts.after)
-        broken = short is not None and short.z > SHORT_Z
-        broken = broken and short is not None and breaks.is_large(short.reward, fitted.line, shape)
+        missing = breaks.shortfall(parts.before, parts.after)
+        broken = missing is not None and missing.z > SHORT_Z
+        broken = (
+            broken and missing is not None and breaks.is_large(missing.reward, fitted.line, shape)
+        )
         step = fall.step
     if broken:
         bends = shape.reward_knot.f > BENDS_F
-        return replace(_broken(verdict, onset, parts, bends), law_break=step)
-    whole = breaks.shortfall(fitted, parts.after) if fall is not None else None
-    if verdict.word == "holds" and whole is not None and whole.z > SUSPECT_Z:
+        return replace(_break_verdict(verdict, onset, parts, bends), law_break=step)
+    whole_run = breaks.shortfall(fitted, parts.after) if fall is not None else None
+    if verdict.word == "holds" and whole_run is not None and whole_run.z > SUSPECT_Z:
         return verdict.with_reason("undetermined", "law_break")
     return verdict
 
 
-def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts, bends: bool) -> Verdict:
+def _break_verdict(verdict: Verdict, onset: Onset | None, parts: _Parts, bends: bool) -> Verdict:
     """Return the verdict on a broken law: did it hold until the onset?
 
     If R continues as before (not `bends`), it did not follow the fall of H.
@@ -202,7 +204,7 @@ def _broken(verdict: Verdict, onset: Onset | None, parts: _Parts, bends: bool) -
     return verdict.with_reason("fails", "law_break")
 
 
-def _left_open(verdict: Verdict) -> Verdict:
+def _leave_open(verdict: Verdict) -> Verdict:
     """Turn `fails` into `undetermined`: if exp(H) hardly moves, a break of R proves nothing."""
     if verdict.word != "fails" or set(verdict.reasons) & BY_INTERVAL:
         return verdict
@@ -216,29 +218,29 @@ def _may_follow(verdict: Verdict) -> bool:
     return set(verdict.reasons) <= {*LOOKS, *DOUBTS}
 
 
-def _by_form(verdict: Verdict, fitted: LawFit, compared: Mapping[str, Rival] | None) -> Verdict:
+def _by_form(verdict: Verdict, fitted: LawFit, rival_scores: Mapping[str, Rival] | None) -> Verdict:
     """Apply the test of fit and the comparison of the law's form with a line in H.
 
     A line in H departs from the law at some step, so it is tested before a break is accepted.
     """
     if verdict.before is not None:
         share = form.misfit_of_either(verdict.before)
-        return _misfitting(verdict, verdict.before, share) if share else verdict
-    found = form.form_of(fitted, compared)
-    if found.linear:
+        return _misfit_verdict(verdict, verdict.before, share) if share else verdict
+    run_form = form.form_of(fitted, rival_scores)
+    if run_form.linear:
         kept = tuple(reason for reason in verdict.reasons if reason not in LOOKS)
         return replace(verdict, word="linear", reasons=kept, law_break=None)
     if verdict.word != "holds":
         return verdict
-    if found.misfit:
-        verdict = _misfitting(verdict, fitted, found.misfit)
-    elif found.is_open:
+    if run_form.misfit:
+        verdict = _misfit_verdict(verdict, fitted, run_form.misfit)
+    elif run_form.is_open:
         verdict = replace(verdict, word="holds_form_open")
-    better = ("rival_better",) if found.rival_better else ()
-    return replace(verdict, reasons=(*verdict.reasons, *better))
+    extra = ("rival_better",) if run_form.rival_better else ()
+    return replace(verdict, reasons=(*verdict.reasons, *extra))
 
 
-def _misfitting(verdict: Verdict, law: LawFit, share: float) -> Verdict:
+def _misfit_verdict(verdict: Verdict, law: LawFit, share: float) -> Verdict:
     """Return `fails` for a large misfit, else `undetermined`.
 
     If a is not identified, noise of H may cause the misfit. A small misfit leaves open whether R
@@ -249,18 +251,18 @@ def _misfitting(verdict: Verdict, law: LawFit, share: float) -> Verdict:
     return replace(verdict.with_reason(word, "misfit"), before=None)
 
 
-def _by_rise(verdict: Verdict, run: BinnedEntropy) -> Verdict:
+def _by_rise(verdict: Verdict, course: BinnedEntropy) -> Verdict:
     """Apply a rise of H to the verdict.
 
     If H rises after it was spent, the law fails regardless of R. A rise of an H that was never
     spent is no evidence on whether R follows H.
     """
-    end = run.rise
-    if end.over_trough <= RISES or end.headroom < RISES_HEADROOM:
+    rise = course.rise
+    if rise.over_trough <= RISES or rise.headroom < RISES_HEADROOM:
         return verdict
-    if end.over_trough - end.over_start < SPENT:
+    if rise.over_trough - rise.over_start < SPENT:
         return replace(verdict, reasons=(*verdict.reasons, "entropy_rises"))
-    if end.over_start > 0 or end.over_trough > RISES_FAR:
+    if rise.over_start > 0 or rise.over_trough > RISES_FAR:
         return verdict.with_reason("fails", "entropy_rises")
     word = "undetermined" if verdict.word == "holds" else verdict.word
     return replace(verdict, word=word, reasons=(*verdict.reasons, "entropy_rises"))
@@ -273,7 +275,7 @@ def _by_skill(verdict: Verdict, points: Points) -> Verdict:
     """
     if verdict.skill is not None and verdict.skill > 0:
         return verdict
-    long = points.steps[-1] - points.steps[0] + 1 >= VALIDATED_FROM_STEPS
-    required = long or "entropy_rises" in verdict.reasons
+    is_long = points.steps[-1] - points.steps[0] + 1 >= VALIDATED_FROM_STEPS
+    required = is_long or "entropy_rises" in verdict.reasons
     word = "undetermined" if required else verdict.word
     return replace(verdict, word=word, reasons=(*verdict.reasons, "not_validated_out_of_time"))

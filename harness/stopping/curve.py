@@ -108,7 +108,7 @@ def summarise(
         return "needs the entropy of a step, has none"
     start_entropy = float(curve.entropy[0])
     entropy_now = float(curve.entropy[-LAST_ROWS:].mean())
-    left = entropy_now / start_entropy if start_entropy > 0 else 0.0
+    entropy_share = entropy_now / start_entropy if start_entropy > 0 else 0.0
     slope, error = _slope(curve)
     level = float(curve.reward[-LEVEL:].mean())
     highest = reward_range.highest
@@ -123,7 +123,7 @@ def summarise(
         noise=_noise(curve),
         room=reward_range.width if highest is None else max(highest - level, 0.0),
         log_left=max(float(np.log(last_step / curve.steps[-1])), 0.0),
-        entropy_left=min(max(left, 0.0), 1.0),
+        entropy_left=min(max(entropy_share, 0.0), 1.0),
     )
 
 
@@ -133,11 +133,11 @@ def _slope(curve: RewardCurve) -> tuple[float, float]:
     recent[-3:] = True
     x = np.log(curve.steps[recent])
     y = curve.reward[recent]
-    about = x - x.mean()
-    square = float(about @ about)
-    slope = float(about @ y) / square
-    off = y - y.mean() - slope * about
-    return slope, math.sqrt(float(off @ off) / max(len(y) - 2, 1) / square)
+    deviations = x - x.mean()
+    square = float(deviations @ deviations)
+    slope = float(deviations @ y) / square
+    residuals = y - y.mean() - slope * deviations
+    return slope, math.sqrt(float(residuals @ residuals) / max(len(y) - 2, 1) / square)
 
 
 def _noise(curve: RewardCurve) -> float:
@@ -145,5 +145,5 @@ def _noise(curve: RewardCurve) -> float:
 
     The first evaluation is left out.
     """
-    bends = np.diff(curve.reward[1:], 2)
-    return float(np.sqrt(np.mean(bends**2) / 6))
+    differences = np.diff(curve.reward[1:], 2)
+    return float(np.sqrt(np.mean(differences**2) / 6))

@@ -72,7 +72,7 @@ def advise(
 
     `last_step`: the last planned step, None if not known. `reward_range`: [0, 1] by default.
     """
-    known = load_shipped() if calibration is None else calibration
+    constants = load_shipped() if calibration is None else calibration
     reward_range = RewardRange() if reward_range is None else reward_range
     step = int(curve.steps[-1]) if len(curve.steps) else 0
     reading = curves.summarise(
@@ -82,11 +82,11 @@ def advise(
         return StopAdvice("watch", reading, step)
     if reward_range.width <= 0:
         return StopAdvice("watch", "the range of R is not known, use --reward-range", step)
-    gain, spread = forecast(reading, reward_range, known)
+    gain, spread = forecast(reading, reward_range, constants)
     margin = MARGIN * reward_range.width
-    low, high = known.quantiles
+    low, high = constants.quantiles
     risk = exceeds(BIG_LOSS * reward_range.width, gain, spread)
-    word, reason = _decide(reading, gain, risk > known.most_risk, reward_range)
+    word, reason = _decide(reading, gain, risk > constants.most_risk, reward_range)
     return StopAdvice(
         word=word,
         reason=reason,
@@ -95,24 +95,26 @@ def advise(
         expected_gain=gain,
         expected_loss=max(gain, 0.0),
         margin=margin,
-        p_gain=known.came_true(exceeds(margin, gain, spread)),
+        p_gain=constants.came_true(exceeds(margin, gain, spread)),
         final=(reading.now + gain + low * spread, reading.now + gain + high * spread),
     )
 
 
 def forecast(
-    reading: CurveStatistics, reward_range: RewardRange, known: StopRuleCalibration
+    reading: CurveStatistics, reward_range: RewardRange, calibration: StopRuleCalibration
 ) -> tuple[float, float]:
     """Return mean and standard deviation of the final reward minus the newest one.
 
     The model: each e-fold of the steps gains a share of the room, which is larger with more entropy
     left, and the newest reward returns to its level.
     """
-    means, spreads = terms(reading, known.noise * reward_range.width)
-    weights = (known.room, known.room_entropy, known.level)
-    by = (known.spread_noise, known.spread_room, known.spread_fallen)
+    means, spreads = terms(reading, calibration.noise * reward_range.width)
+    weights = (calibration.room, calibration.room_entropy, calibration.level)
+    spread_weights = (calibration.spread_noise, calibration.spread_room, calibration.spread_fallen)
     gain = sum(weight * term for weight, term in zip(weights, means, strict=True))
-    return gain, math.hypot(*(weight * term for weight, term in zip(by, spreads, strict=True)))
+    return gain, math.hypot(
+        *(weight * term for weight, term in zip(spread_weights, spreads, strict=True))
+    )
 
 
 def terms(reading: CurveStatistics, noise: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
@@ -121,17 +123,17 @@ def terms(reading: CurveStatistics, noise: float) -> tuple[tuple[float, ...], tu
     `noise`: that of an evaluation in other runs. The spread is that of a random walk in the
     logarithm of the steps, so it grows with its square root.
     """
-    bends = reading.evaluations - 3
-    pooled = math.sqrt((bends * reading.noise**2 + POOLED * noise**2) / (bends + POOLED))
-    ahead = reading.room * reading.log_left
-    means = (ahead, ahead * reading.entropy_left, reading.level - reading.now)
+    count = reading.evaluations - 3
+    pooled = math.sqrt((count * reading.noise**2 + POOLED * noise**2) / (count + POOLED))
+    room_ahead = reading.room * reading.log_left
+    means = (room_ahead, room_ahead * reading.entropy_left, reading.level - reading.now)
     return means, (pooled, reading.room * math.sqrt(reading.log_left), reading.fallen)
 
 
 def still_rises(reading: CurveStatistics, reward_range: RewardRange) -> bool:
     """Return whether the lower limit of the slope, if continued, gains at least MOST_LOSS."""
-    sure = reading.slope - STILL_RISING * reading.slope_se
-    return sure * reading.log_left >= MOST_LOSS * reward_range.width
+    lowest_slope = reading.slope - STILL_RISING * reading.slope_se
+    return lowest_slope * reading.log_left >= MOST_LOSS * reward_range.width
 
 
 def exceeds(margin: float, mean: float, sd: float) -> float:
@@ -144,20 +146,23 @@ def _below(z: float) -> float:
 
 
 def _decide(
-    reading: CurveStatistics, gain: float, risky: bool, reward_range: RewardRange
+    reading: CurveStatistics, gain: float, is_risky: bool, reward_range: RewardRange
 ) -> tuple[str, str]:
-    most, big = MOST_LOSS * reward_range.width, BIG_LOSS * reward_range.width
-    told = f"expected loss {max(gain, 0.0):.3g}"
-    if not gain < most:
-        return "go on", f"{told}, not below {most:.3g}"
+    limit, big_loss = MOST_LOSS * reward_range.width, BIG_LOSS * reward_range.width
+    loss_text = f"expected loss {max(gain, 0.0):.3g}"
+    if not gain < limit:
+        return "go on", f"{loss_text}, not below {limit:.3g}"
     if still_rises(reading, reward_range):
-        return "go on", f"{told}, but the reward is still rising"
-    if risky:
-        return "go on", f"{told}, but a gain above {big:.3g} is still likely enough"
-    below = f"{told}, below {most:.3g}"
-    spent = reading.entropy_left < SPENT
-    left = f"; entropy is at {reading.entropy_left:.0%} of its start" if spent else ""
-    fell = reading.fallen > max(FELL * reading.noise, MARGIN * reward_range.width)
-    if fell and (spent or gain <= 0):
-        return "collapsed", f"{below}; the reward is {reading.fallen:.3g} below its best{left}"
-    return "flat", f"{below}{left}"
+        return "go on", f"{loss_text}, but the reward is still rising"
+    if is_risky:
+        return "go on", f"{loss_text}, but a gain above {big_loss:.3g} is still likely enough"
+    below_text = f"{loss_text}, below {limit:.3g}"
+    is_spent = reading.entropy_left < SPENT
+    entropy_note = f"; entropy is at {reading.entropy_left:.0%} of its start" if is_spent else ""
+    has_fallen = reading.fallen > max(FELL * reading.noise, MARGIN * reward_range.width)
+    if has_fallen and (is_spent or gain <= 0):
+        return (
+            "collapsed",
+            f"{below_text}; the reward is {reading.fallen:.3g} below its best{entropy_note}",
+        )
+    return "flat", f"{below_text}{entropy_note}"

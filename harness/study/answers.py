@@ -80,15 +80,15 @@ def probes_of_arms(planned: PlannedStudy) -> Mapping[str, Sequence[LinkProbe]]:
 
     Includes null controls for links that are net of them.
     """
-    stated, found = planned.stated, dict[str, dict[str, LinkProbe]]()
-    for link in (*stated.links, *stated.checks):
+    statement, by_arm = planned.stated, dict[str, dict[str, LinkProbe]]()
+    for link in (*statement.links, *statement.checks):
         if link.probe is None:
             continue
-        named = probe_links.arms_of(link, stated.best)
-        nulls = arms.null_arms(planned, named) if link.net_of_null else []
-        for arm in (*named, *nulls):
-            found.setdefault(arm, {})[link.probe.name] = link.probe
-    return {arm: list(probes.values()) for arm, probes in found.items()}
+        names = probe_links.arms_of(link, statement.best)
+        nulls = arms.null_arms(planned, names) if link.net_of_null else []
+        for arm in (*names, *nulls):
+            by_arm.setdefault(arm, {})[link.probe.name] = link.probe
+    return {arm: list(probes.values()) for arm, probes in by_arm.items()}
 
 
 def required_probes(
@@ -96,151 +96,157 @@ def required_probes(
 ) -> list[RequiredProbe]:
     """Return the distinct results that links need of the runs in `done`."""
     folders = {folder.name: folder for folder in done}
-    every = (
-        RequiredProbe(folders[name], one.name, one.users, one.repeats, one.items)
+    required = (
+        RequiredProbe(folders[name], probe.name, probe.users, probe.repeats, probe.items)
         for arm, probes in probes_of_arms(planned).items()
         for seed in planned.stated.seeds
-        for one in probes
+        for probe in probes
         if (name := record.arms[arm][str(seed)]) in folders
     )
-    return list(dict.fromkeys(every))
+    return list(dict.fromkeys(required))
 
 
 def ask_missing(
-    root: Path, every: Sequence[RequiredProbe], granted: frozenset[Grant] = frozenset()
+    root: Path, probes: Sequence[RequiredProbe], granted: frozenset[Grant] = frozenset()
 ) -> list[ProbeFailure]:
     """Obtain the missing results, in parallel if possible; return the failures.
 
     Outdated results in their place are removed first. Raises StoppedError if a stop is requested or
     another process works in `root`, StorageError if an outdated result cannot be removed.
     """
-    now = provenance.current_versions()
-    missing = [one for one in every if not _is_there(one, now)]
+    versions = provenance.current_versions()
+    missing = [required for required in probes if not _is_answered(required, versions)]
     if not missing:
         return []
-    for one in missing:
-        _remove(one)
+    for required in missing:
+        _remove(required)
     with (
         holder.hold(RunFolder(root)),
         debug_log.logged_bugs(root),
         stop_requests.on_signals(root, []),
         permission.temporarily_granted(granted),
-        process_pool.worker_pool(_room(missing)) as pool,
+        process_pool.worker_pool(_process_count(missing)) as pool,
     ):
-        return _in_turn(root, missing) if pool is None else _ask_in_pool(root, missing, pool)
+        return _ask_in_turn(root, missing) if pool is None else _ask_in_pool(root, missing, pool)
 
 
-def _remove(one: RequiredProbe) -> None:
-    path = probe_answer.path_of(one.run, one.probe)
+def _remove(required: RequiredProbe) -> None:
+    path = probe_answer.path_of(required.run, required.probe)
     with atomic.storage_errors(path):
         path.unlink(missing_ok=True)
 
 
-def _room(every: Sequence[RequiredProbe]) -> int:
+def _process_count(probes: Sequence[RequiredProbe]) -> int:
     """Return the number of processes to use, including this one, which only waits if there are
     others. 1 if a GPU is needed, or an endpoint, whose rate limits only a single client can keep.
     """
     configs: list[RunConfig] = []
-    for one in every:
+    for required in probes:
         with contextlib.suppress(HarnessError):  # `answer` will report it
-            configs.append(run_folder.read_config(RunFolder(one.run)))
-    alone = any(c.policy.kind == "hf" or c.simulator.kind == "served" for c in configs)
-    if alone or any(config.trainer.gpus for config in configs):
+            configs.append(run_folder.read_config(RunFolder(required.run)))
+    is_exclusive = any(
+        config.policy.kind == "hf" or config.simulator.kind == "served" for config in configs
+    )
+    if is_exclusive or any(config.trainer.gpus for config in configs):
         return 1
-    at_once = gpu_lease.runs_at_once(configs)
-    return 1 if at_once == 1 else at_once + 1
+    run_count = gpu_lease.runs_at_once(configs)
+    return 1 if run_count == 1 else run_count + 1
 
 
-def _in_turn(root: Path, every: Sequence[RequiredProbe]) -> list[ProbeFailure]:
-    told, failures = _progress(every), list[ProbeFailure]()
-    for one in every:
-        failures += _report_progress(told, one, answer(root, one))
+def _ask_in_turn(root: Path, probes: Sequence[RequiredProbe]) -> list[ProbeFailure]:
+    report, failures = _progress(probes), list[ProbeFailure]()
+    for required in probes:
+        failures += _report_progress(report, required, answer(root, required))
     return failures
 
 
-def _ask_in_pool(root: Path, every: Sequence[RequiredProbe], pool: Executor) -> list[ProbeFailure]:
-    begun = process_pool.submit(pool, functools.partial(answer, root), every)
-    if not begun.futures:
-        return _in_turn(root, every)
-    told, failures, left = _progress(every), list[ProbeFailure](), dict.fromkeys(every)
-    futures = dict(zip(begun.futures, every, strict=True))
+def _ask_in_pool(root: Path, probes: Sequence[RequiredProbe], pool: Executor) -> list[ProbeFailure]:
+    submitted = process_pool.submit(pool, functools.partial(answer, root), probes)
+    if not submitted.futures:
+        return _ask_in_turn(root, probes)
+    report, failures, remaining = _progress(probes), list[ProbeFailure](), dict.fromkeys(probes)
+    futures = dict(zip(submitted.futures, probes, strict=True))
     try:
         for future in as_completed(futures):
-            one = futures[future]
-            failures += _report_progress(told, one, future.result())
-            del left[one]
+            required = futures[future]
+            failures += _report_progress(report, required, future.result())
+            del remaining[required]
     except BrokenProcessPool:  # a process was killed, most likely for lack of memory
         safe_text.say(
             "a process that asked a probe was killed; the remaining probes are asked one at a time"
         )
-        return failures + _in_turn(root, list(left))
+        return failures + _ask_in_turn(root, list(remaining))
     return failures
 
 
 def _report_progress(
-    told: Callable[[], None], one: RequiredProbe, why: str | None
+    report: Callable[[], None], required: RequiredProbe, reason: str | None
 ) -> list[ProbeFailure]:
     """Print the progress, and the failure if there is one; return it."""
-    told()
-    if why is None:
+    report()
+    if reason is None:
         return []
-    failure = ProbeFailure(one, why)
+    failure = ProbeFailure(required, reason)
     safe_text.say(failure.sentence)
     return [failure]
 
 
-def _progress(every: Sequence[RequiredProbe]) -> Callable[[], None]:
+def _progress(probes: Sequence[RequiredProbe]) -> Callable[[], None]:
     """Return a function to call after each result, which prints the count, at most every
     TOLD_EVERY_S seconds and at the end.
     """
-    names = ", ".join(dict.fromkeys(one.probe for one in every))
+    names = ", ".join(dict.fromkeys(required.probe for required in probes))
     done, last = 0, time.monotonic()
 
-    def tell() -> None:
+    def report() -> None:
         nonlocal done, last
         done += 1
-        if done == len(every) or time.monotonic() - last >= TOLD_EVERY_S:
+        if done == len(probes) or time.monotonic() - last >= TOLD_EVERY_S:
             last = time.monotonic()
-            safe_text.say(f"probe {names}: {done} of {len(every)} answers")
+            safe_text.say(f"probe {names}: {done} of {len(probes)} answers")
 
-    return tell
+    return report
 
 
-def answer(root: Path, one: RequiredProbe) -> str | None:
+def answer(root: Path, required: RequiredProbe) -> str | None:
     """Obtain one result and write it to the run's folder; return the reason if that fails.
 
     Raises StoppedError once a stop of `root` is requested.
     """
 
-    def stop_if_asked(what: str, held: int, of: int) -> None:
+    def stop_if_asked(name: str, done: int, total: int) -> None:
         if stop_requests.stop_runs(root):
             raise StoppedError("stopped while probes were asked")
 
     try:
         stop_if_asked("", 0, 0)
-        question = one.question
+        question = required.question
         answer_files.write(ask.ask(question, stop_if_asked), question.folder, ())
     except StoppedError:
         raise
     except HarnessError as error:
         return plain_file.one_line(error)
     except Exception as error:  # the value is missing; the study continues
-        where = debug_log.log_traceback(one.run, error)
-        return f"{type(error).__name__}: {plain_file.one_line(error)}{where}"
+        traceback_note = debug_log.log_traceback(required.run, error)
+        return f"{type(error).__name__}: {plain_file.one_line(error)}{traceback_note}"
     return None
 
 
-def _is_there(one: RequiredProbe, now: MadeBy) -> bool:
+def _is_answered(required: RequiredProbe, versions: MadeBy) -> bool:
     """Whether the run's folder has this result: for its last checkpoint, with the same settings,
     git revision and versions. Uncommitted changes of a checkout are not detected.
     """
     try:
-        found = probe_answer.read(one.run, one.probe)
-        last = checkpoints.sum_of(trained_run.find(one.run).checkpoint)
+        record = probe_answer.read(required.run, required.probe)
+        last = checkpoints.sum_of(trained_run.find(required.run).checkpoint)
     except HarnessError:  # `answer` will report it
         return False
-    if found is None or found.against != probe_answer.BY_START or found.item_file is not None:
+    if record is None or record.against != probe_answer.BY_START or record.item_file is not None:
         return False
-    asked = (found.users, found.repeats, found.items) == (one.users, one.repeats, one.items)
-    is_ours = found.made_by.versions and not provenance.differences(found.made_by, now)
-    return bool(asked and is_ours) and found.checkpoint == last
+    same_settings = (record.users, record.repeats, record.items) == (
+        required.users,
+        required.repeats,
+        required.items,
+    )
+    is_ours = record.made_by.versions and not provenance.differences(record.made_by, versions)
+    return bool(same_settings and is_ours) and record.checkpoint == last

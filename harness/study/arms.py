@@ -54,39 +54,39 @@ class PlannedStudy:
 
 def warnings(planned: PlannedStudy) -> Iterator[str]:
     """Yield warnings, before the first run, about what will leave links undecided."""
-    stated = planned.stated
-    if len(stated.seeds) < FEWEST_SEEDS:
+    statement = planned.stated
+    if len(statement.seeds) < FEWEST_SEEDS:
         rule = f"no link is decided with fewer than {FEWEST_SEEDS} seeds"
-        yield f"seed: {rule}, got {len(stated.seeds)}"
-    if stated.most_seeds is not None and len(stated.seeds) > stated.most_seeds:
-        rule = f"the last look was stated to be at {stated.most_seeds} seeds; a later one"
-        yield f"most_seeds: {rule} decides no link, got {len(stated.seeds)} seeds"
-    links = (*stated.links, *stated.checks)
+        yield f"seed: {rule}, got {len(statement.seeds)}"
+    if statement.most_seeds is not None and len(statement.seeds) > statement.most_seeds:
+        rule = f"the last look was stated to be at {statement.most_seeds} seeds; a later one"
+        yield f"most_seeds: {rule} decides no link, got {len(statement.seeds)} seeds"
+    links = (*statement.links, *statement.checks)
     for link in links:
-        if link.crossed and FEWEST_SEEDS <= len(stated.seeds) < crossed.FEWEST_SEEDS:
+        if link.crossed and FEWEST_SEEDS <= len(statement.seeds) < crossed.FEWEST_SEEDS:
             rule = f"a crossed table is not decided with fewer than {crossed.FEWEST_SEEDS} seeds"
-            yield f"seed: {link.name}: {rule}, got {len(stated.seeds)}"
-    asked = {link.quantity for link in links if not quantities.of_link(link).every_step}
+            yield f"seed: {link.name}: {rule}, got {len(statement.seeds)}"
+    evaluated = {link.quantity for link in links if not quantities.of_link(link).every_step}
     configs = [point.config for _, point in planned.distinct().values()]
-    least = min(configs, key=cost.evaluations)
-    if asked and cost.evaluations(least) < FEWEST_POINTS:
-        steps, every = least.trainer.steps, least.trainer.evaluated_every
+    fewest = min(configs, key=cost.evaluations)
+    if evaluated and cost.evaluations(fewest) < FEWEST_POINTS:
+        steps, eval_every = fewest.trainer.steps, fewest.trainer.evaluated_every
         yield (
-            f"trainer.steps: a link on {', '.join(sorted(asked))} needs {FEWEST_POINTS} "
-            f"evaluations to be decided, got {cost.evaluations(least)} in {steps} steps "
-            f"evaluated every {every}"
+            f"trainer.steps: a link on {', '.join(sorted(evaluated))} needs {FEWEST_POINTS} "
+            f"evaluations to be decided, got {cost.evaluations(fewest)} in {steps} steps "
+            f"evaluated every {eval_every}"
         )
-    for same in _equal(planned):
-        yield f"arms: {' and '.join(same)} are the same runs, so they cannot differ"
-    yield from _unequal_choices(stated)
+    for names in _equal_arms(planned):
+        yield f"arms: {' and '.join(names)} are the same runs, so they cannot differ"
+    yield from _unequal_choices(statement)
 
 
-def _unequal_choices(stated: StudyStatement) -> Iterator[str]:
+def _unequal_choices(statement: StudyStatement) -> Iterator[str]:
     """Yield warnings for links that compare best arms chosen from different numbers of arms
     (benchmarks/study_verdicts.md).
     """
-    for link in (*stated.links, *stated.checks):
-        choices = [len(stated.best.get(arm, [arm])) for arm in link.named_arms]
+    for link in (*statement.links, *statement.checks):
+        choices = [len(statement.best.get(arm, [arm])) for arm in link.named_arms]
         choices += [] if link.against else [1]
         if len(set(choices)) > 1:
             where = "in every place" if link.crossed else "on either side"
@@ -98,7 +98,7 @@ def _unequal_choices(stated: StudyStatement) -> Iterator[str]:
             )
 
 
-def _equal(planned: PlannedStudy) -> list[list[str]]:
+def _equal_arms(planned: PlannedStudy) -> list[list[str]]:
     """Return groups of arms that have exactly the same runs."""
     by_runs: dict[frozenset[tuple[str, int]], list[str]] = {}
     for arm, points in planned.points.items():
@@ -115,8 +115,8 @@ def plan(
     name: str, file: StudyFile, overrides: Sequence[str], implied: Sequence[str] = IMPLIED
 ) -> PlannedStudy:
     """Compose and check every run of every arm. Raises ConfigError."""
-    typed = _of_all_arms(file, overrides)
-    common, launcher, seeds = _parts(file, typed, implied)
+    typed = _parse_overrides(file, overrides)
+    common, launcher, seeds = _split_overrides(file, typed, implied)
     words = list(_texts(common))
     points: dict[str, dict[int, Point]] = {}
     for arm, arm_words in file.arms.items():
@@ -124,11 +124,11 @@ def plan(
             points[arm] = _points([*words, *arm_words], [*_texts(launcher), seeds])
         except ConfigError as error:
             is_seed = str(error).startswith(f"{SEED} ")
-            where = _to_blame(file, arm, bool(points), typed)
+            where = _error_location(file, arm, bool(points), typed)
             if is_seed and SEED not in typed:
                 where = f"{file.path}: seeds"
             raise ConfigError(f"{where}: {error}") from error
-    stated = StudyStatement(
+    statement = StudyStatement(
         question=file.question,
         source=file.source,
         seeds=sorted(next(iter(points.values()))),
@@ -141,9 +141,9 @@ def plan(
         rival=file.rival,
         most_seeds=file.most_seeds,
     )
-    _refuse_without_null(str(file.path), stated, points)
+    _refuse_without_null(str(file.path), statement, points)
     own_words = {key: word for key, word in typed.items() if key in common}
-    return PlannedStudy(name, stated, points, _texts(own_words), _texts(launcher))
+    return PlannedStudy(name, statement, points, _texts(own_words), _texts(launcher))
 
 
 def _resolved_links(
@@ -156,33 +156,33 @@ def _resolved_links(
     ]
 
 
-def _parts(
+def _split_overrides(
     file: StudyFile, typed: Mapping[str, ParsedOverride], implied: Sequence[str]
 ) -> tuple[dict[str, ParsedOverride], dict[str, ParsedOverride], str]:
     """Return the overrides common to all arms, those of the launcher, and that of the seeds."""
-    said = {**_by_key(f"{file.path}: words", file.words), **typed}
-    common = said | {k: word for k, word in _by_key("", implied).items() if k not in said}
+    overrides = {**_by_key(f"{file.path}: words", file.words), **typed}
+    common = overrides | {
+        key: word for key, word in _by_key("", implied).items() if key not in overrides
+    }
     seeds = common.pop(SEED, None) or parse([f"{SEED}={file.seeds}"])[0]
     launcher = {key: common.pop(key) for key in list(common) if key.startswith("hydra")}
     return common, launcher, seeds.text
 
 
 def _refuse_without_null(
-    where: str, stated: StudyStatement, points: Mapping[str, Mapping[int, Point]]
+    where: str, statement: StudyStatement, points: Mapping[str, Mapping[int, Point]]
 ) -> None:
     """Raise ConfigError for a link that is net of null controls which no arm provides."""
     planned = {run_identity(point) for runs in points.values() for point in runs.values()}
-    lacking = [
+    without_null = [
         arm
         for arm, runs in points.items()
         if any(_null_of(point.config) not in planned for point in runs.values())
     ]
-    for link in (*stated.links, *stated.checks):
-        lacking_null = [arm for arm in probe_links.arms_of(link, stated.best) if arm in lacking]
-        if link.net_of_null and lacking_null:
-            rule = (
-                f"net_of_null needs null controls of {' and '.join(lacking_null)}, got no such arm"
-            )
+    for link in (*statement.links, *statement.checks):
+        missing = [arm for arm in probe_links.arms_of(link, statement.best) if arm in without_null]
+        if link.net_of_null and missing:
+            rule = f"net_of_null needs null controls of {' and '.join(missing)}, got no such arm"
             raise ConfigError(f"{where}: {link.name}: {rule}; null_controls: true adds them")
 
 
@@ -208,13 +208,13 @@ def _texts(words: Mapping[str, ParsedOverride]) -> tuple[str, ...]:
     return tuple(word.text for word in words.values())
 
 
-def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, ParsedOverride]:
+def _parse_overrides(file: StudyFile, overrides: Sequence[str]) -> dict[str, ParsedOverride]:
     """Parse the command line's overrides. Raises ConfigError for one that sweeps another key than
     seed, or that sets a key of an arm.
     """
     words = parse(overrides)
     keys.check(words)
-    taken = {
+    arm_keys = {
         key
         for arm, arm_words in file.arms.items()
         for key in _by_key(f"{file.path}: arms.{arm}", times.without_factors(arm_words))
@@ -227,7 +227,7 @@ def _of_all_arms(file: StudyFile, overrides: Sequence[str]) -> dict[str, ParsedO
             raise ConfigError(
                 f"{word.text}: the arms of a study must be in its own file, {file.path}"
             )
-        if word.key in taken:
+        if word.key in arm_keys:
             rule = f"{word.key} is set by the arms of {file.path} and cannot be overridden"
             raise ConfigError(
                 f"{keys.without_secret(word.text)}: {rule}; copy the file to change that"
@@ -244,25 +244,25 @@ def _by_key(where: str, texts: Sequence[str]) -> dict[str, ParsedOverride]:
     return {word.key: word for word in words}
 
 
-def _points(words: Sequence[str], beside: Sequence[str]) -> dict[int, Point]:
+def _points(words: Sequence[str], extra: Sequence[str]) -> dict[int, Point]:
     """Return seed -> run of one arm."""
-    plan: Plan = planner.plan([*times.resolve_factors(words), *beside])
-    others = [key for key in plan.axes if key != SEED]
-    if others:
-        raise ConfigError(f"an arm must have one value of each key, got several of {others[0]}")
-    return {point.config.seed: point for point in plan.points}
+    arm_plan: Plan = planner.plan([*times.resolve_factors(words), *extra])
+    swept = [key for key in arm_plan.axes if key != SEED]
+    if swept:
+        raise ConfigError(f"an arm must have one value of each key, got several of {swept[0]}")
+    return {point.config.seed: point for point in arm_plan.points}
 
 
-def _to_blame(
-    file: StudyFile, arm: str, others_can_be: bool, typed: Mapping[str, ParsedOverride]
+def _error_location(
+    file: StudyFile, arm: str, others_planned: bool, typed: Mapping[str, ParsedOverride]
 ) -> str:
     """Return where an arm's error comes from: the study file, or the command line."""
     in_file = f"{file.path}: arms.{arm}"
     if not typed:
         return in_file
     try:
-        words, launcher, seeds = _parts(file, {}, ())
+        words, launcher, seeds = _split_overrides(file, {}, ())
         _points([*_texts(words), *file.arms[arm]], [*_texts(launcher), seeds])
     except ConfigError:
         return in_file
-    return f"command line: in arms.{arm}" if others_can_be else "command line"
+    return f"command line: in arms.{arm}" if others_planned else "command line"

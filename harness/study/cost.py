@@ -41,7 +41,7 @@ SHAPE = (
 def cpu_hours(configs: Iterable[RunConfig]) -> float | None:
     """Estimate the CPU hours of all runs; None if the cost of one is unknown."""
     seconds = [_cpu_s(config) for config in configs]
-    measured = [s for s in seconds if s is not None]
+    measured = [value for value in seconds if value is not None]
     return sum(measured) / 3600 if len(measured) == len(seconds) else None
 
 
@@ -49,10 +49,10 @@ def wall_hours(configs: Iterable[RunConfig], at_once: int) -> float | None:
     """Estimate the hours until all runs are done, `at_once` of them at a time; None if unknown."""
     seconds = [_cpu_s(config) for config in configs]
     busy = [0.0] * at_once
-    for spent in seconds:
-        if spent is None:
+    for duration in seconds:
+        if duration is None:
             return None
-        heapq.heapreplace(busy, busy[0] + spent)
+        heapq.heapreplace(busy, busy[0] + duration)
     return max(busy) / 3600
 
 
@@ -63,12 +63,12 @@ def sentence(configs: list[RunConfig]) -> str:
     hours = cpu_hours(configs)
     if hours is None:
         first = next(config for config in configs if _cpu_s(config) is None)
-        what = f"policy={first.policy.name}, simulator={first.simulator.name}"
-        here = " in this shape, or on a GPU," if first.policy.name in MEASURED else ""
-        return f"{runs}: CPU hours not known, since {what}{here} has not been measured"
+        configuration = f"policy={first.policy.name}, simulator={first.simulator.name}"
+        note = " in this shape, or on a GPU," if first.policy.name in MEASURED else ""
+        return f"{runs}: CPU hours not known, since {configuration}{note} has not been measured"
     names = dict.fromkeys(config.policy.name for config in configs)
-    how = "; ".join(_describe(name, len(names) > 1) for name in names)
-    return f"{runs}: {about(hours)} ({how}, measured on one core)"
+    basis = "; ".join(_describe(name, len(names) > 1) for name in names)
+    return f"{runs}: {about(hours)} ({basis}, measured on one core)"
 
 
 def about(hours: float) -> str:
@@ -76,10 +76,10 @@ def about(hours: float) -> str:
     return f"about {_format_hours(hours)} CPU hours"
 
 
-def _describe(name: str, named: bool) -> str:
-    rung = MEASURED[name]
-    how = f"{rung.conversation * 1000:.2g} ms a conversation and {rung.evaluation:.2g} s"
-    return f"{f'{name}: ' if named else ''}{how} an evaluation"
+def _describe(name: str, with_name: bool) -> str:
+    costs = MEASURED[name]
+    text = f"{costs.conversation * 1000:.2g} ms a conversation and {costs.evaluation:.2g} s"
+    return f"{f'{name}: ' if with_name else ''}{text} an evaluation"
 
 
 def _training_costs(policy: PolicyConfig) -> _TrainingCosts | None:
@@ -88,17 +88,17 @@ def _training_costs(policy: PolicyConfig) -> _TrainingCosts | None:
 
 def is_as_measured(policy: PolicyConfig) -> bool:
     """Whether the policy has the shape that was measured; always true for tabular ones."""
-    as_measured = all(getattr(policy, key) == getattr(PolicyConfig(), key) for key in SHAPE)
-    return as_measured or policy.kind == "tabular"
+    has_shape = all(getattr(policy, key) == getattr(PolicyConfig(), key) for key in SHAPE)
+    return has_shape or policy.kind == "tabular"
 
 
 def _cpu_s(config: RunConfig) -> float | None:
-    rung = _training_costs(config.policy)
-    if rung is None or config.simulator.kind not in IN_PROCESS or config.trainer.gpus:
+    costs = _training_costs(config.policy)
+    if costs is None or config.simulator.kind not in IN_PROCESS or config.trainer.gpus:
         return None
     trainer = config.trainer
-    spent = rung.start + evaluations(config) * rung.evaluation * _share_of_an_evaluation(config)
-    return spent + trainer.steps * trainer.conversations * rung.conversation
+    seconds = costs.start + evaluations(config) * costs.evaluation * _share_of_an_evaluation(config)
+    return seconds + trainer.steps * trainer.conversations * costs.conversation
 
 
 def evaluations(config: RunConfig) -> int:
@@ -118,9 +118,9 @@ def _share_of_an_evaluation(config: RunConfig) -> float:
     """Return the conversations of an evaluation relative to those of the measured one, which had no
     deaf repetition.
     """
-    size, measured = config.eval, EvalConfig()
-    levels = max(1, len(set(size.levels))) / len(measured.levels)
-    return (1 + size.deaf) * size.users * size.repeats * levels / measured.users
+    evaluation, reference = config.eval, EvalConfig()
+    levels = max(1, len(set(evaluation.levels))) / len(reference.levels)
+    return (1 + evaluation.deaf) * evaluation.users * evaluation.repeats * levels / reference.users
 
 
 def _format_hours(hours: float) -> str:

@@ -49,20 +49,20 @@ def read(name: str) -> StudyFile:
         _check_name(name, search_path.study_names())
         raise ConfigError(f"study must be a name without a folder, got {name!r}")
     values = search_path.read_yaml(path)
-    allowed = [f.name for f in dataclasses.fields(StudyFile) if f.name != "path"]
+    allowed = [field.name for field in dataclasses.fields(StudyFile) if field.name != "path"]
     for key in values:
         checks.one_of(f"{path}: a key", key, [*allowed, NULL_CONTROLS])
     arms = _with_null_controls(path, _arms(path, values.get("arms")), values)
     best = _best(path, values.get("best", {}), arms)
     names = [*arms, *best]
-    links, asked = (
+    links, study_checks = (
         link_statements.read(path, part, values.get(part), names) for part in ("links", "checks")
     )
-    for link in (*links, *asked):
+    for link in (*links, *study_checks):
         link_statements.check_once(path, link, best)
     if not links:
         raise ConfigError(f"{path}: links must hold at least one link, got {values.get('links')!r}")
-    link_statements.check_given(path, links, asked)
+    link_statements.check_given(path, links, study_checks)
     if values.get("rival") is not None:
         checks.one_of(f"{path}: rival", str(values["rival"]), RIVALS)
     return StudyFile(
@@ -73,12 +73,12 @@ def read(name: str) -> StudyFile:
         words=_words(path, "words", values.get("words", [])),
         arms=arms,
         links=links,
-        checks=asked,
+        checks=study_checks,
         deciding=_deciding(path, values.get("deciding"), links),
         best=best,
         rival=None if values.get("rival") is None else str(values["rival"]),
         most_seeds=_most_seeds(path, values.get("most_seeds")),
-        probes=_probes(path, values.get("probes", {}), (*links, *asked)),
+        probes=_probes(path, values.get("probes", {}), (*links, *study_checks)),
     )
 
 
@@ -93,20 +93,20 @@ def question(name: str) -> str:
 
 def _probes(path: Path, value: Any, links: Sequence[Link]) -> dict[str, ProbeSize]:
     """Return the options of probes, all of which links must use."""
-    asked = probe_links.options(path, value)
-    named = list(dict.fromkeys(link.probe.name for link in links if link.probe))
-    for name in asked:
-        if name not in named:
-            rule = f"must name probes of the links, {', '.join(named) or 'which name none'}"
+    sizes = probe_links.options(path, value)
+    names = list(dict.fromkeys(link.probe.name for link in links if link.probe))
+    for name in sizes:
+        if name not in names:
+            rule = f"must name probes of the links, {', '.join(names) or 'which name none'}"
             raise ConfigError(f"{path}: probes {rule}, got {name!r}")
-    return asked
+    return sizes
 
 
 def _most_seeds(path: Path, value: Any) -> int | None:
     if value is None:
         return None
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole or not FEWEST_SEEDS <= value <= MOST_SEEDS:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    if not is_whole or not FEWEST_SEEDS <= value <= MOST_SEEDS:
         rule = f"must be a whole number from {FEWEST_SEEDS} to {MOST_SEEDS}"
         raise ConfigError(f"{path}: most_seeds {rule}, got {value!r}")
     return int(value)
@@ -141,32 +141,32 @@ def _arms(path: Path, value: Any) -> dict[str, tuple[str, ...]]:
     return {name: _words(path, f"arms.{name}", words) for name, words in value.items()}
 
 
-def _check_name(name: str, known: Sequence[str]) -> None:
+def _check_name(name: str, names: Sequence[str]) -> None:
     """Raise ConfigError if no study is named, or an unknown one."""
     if not name or "=" in name:
-        rule = f"the first word must be the name of a study, one of {', '.join(known)}"
-        given = f"got {name!r}: write the study's name first" if name else "got none"
-        raise ConfigError(f"study: {rule}; {given}; `harness study NAME --dry-run` shows its runs")
-    checks.one_of("study", name, known)
+        rule = f"the first word must be the name of a study, one of {', '.join(names)}"
+        got = f"got {name!r}: write the study's name first" if name else "got none"
+        raise ConfigError(f"study: {rule}; {got}; `harness study NAME --dry-run` shows its runs")
+    checks.one_of("study", name, names)
 
 
 def _with_null_controls(
     path: Path, arms: Mapping[str, tuple[str, ...]], values: Mapping[str, Any]
 ) -> dict[str, tuple[str, ...]]:
     """Add a null control for each arm that `null_controls` names, or for all if it is true."""
-    asked = values.get(NULL_CONTROLS, False)
-    if isinstance(asked, bool):
-        of = tuple(arms) if asked else ()
-    elif isinstance(asked, list):
-        of = tuple(map(str, asked))
-        checks.all_of(f"{path}: {NULL_CONTROLS}", of, arms)
+    value = values.get(NULL_CONTROLS, False)
+    if isinstance(value, bool):
+        controlled = tuple(arms) if value else ()
+    elif isinstance(value, list):
+        controlled = tuple(map(str, value))
+        checks.all_of(f"{path}: {NULL_CONTROLS}", controlled, arms)
     else:
         rule = "must be true, false or a list of arms"
-        raise ConfigError(f"{path}: {NULL_CONTROLS} {rule}, got {asked!r}")
-    nulls = {f"{arm}_null": (*arms[arm], NULL_CONTROL) for arm in of}
-    taken = next((name for name in nulls if name in arms), None)
-    if taken:
-        raise ConfigError(f"{path}: arms.{taken}: {NULL_CONTROLS} makes an arm of that name")
+        raise ConfigError(f"{path}: {NULL_CONTROLS} {rule}, got {value!r}")
+    nulls = {f"{arm}_null": (*arms[arm], NULL_CONTROL) for arm in controlled}
+    duplicate = next((name for name in nulls if name in arms), None)
+    if duplicate:
+        raise ConfigError(f"{path}: arms.{duplicate}: {NULL_CONTROLS} makes an arm of that name")
     return {**arms, **nulls}
 
 
@@ -174,13 +174,13 @@ def _best(path: Path, value: Any, arms: Mapping[str, Any]) -> dict[str, tuple[st
     """Return the derived arms: name -> the arms of which it is the one with the highest end."""
     if not isinstance(value, dict):
         raise ConfigError(f"{path}: best must map names to lists of arms, got {value!r}")
-    for name, of in value.items():
+    for name, candidates in value.items():
         if name in arms or not (isinstance(name, str) and link_statements.ARM.fullmatch(name)):
             raise ConfigError(
                 f"{path}: best: a name must be valid for an arm and not used, got {name!r}"
             )
-        checks.all_of(f"{path}: best.{name}", _words(path, f"best.{name}", of), arms)
-    return {name: tuple(of) for name, of in value.items()}
+        checks.all_of(f"{path}: best.{name}", _words(path, f"best.{name}", candidates), arms)
+    return {name: tuple(candidates) for name, candidates in value.items()}
 
 
 def _deciding(path: Path, value: Any, links: Sequence[Link]) -> tuple[str, ...]:

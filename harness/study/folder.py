@@ -42,8 +42,8 @@ def default(planned: PlannedStudy) -> Path:
     they can be added to the same study.
     """
     text = json.dumps(sorted(planned.overrides))
-    tail = hashlib.sha256(text.encode()).hexdigest()[:6]
-    return sweep_place.runs_folder().resolve() / f"study-{planned.name}-{tail}"
+    digest = hashlib.sha256(text.encode()).hexdigest()[:6]
+    return sweep_place.runs_folder().resolve() / f"study-{planned.name}-{digest}"
 
 
 def create_or_complete(planned: PlannedStudy, root: Path) -> StudyRecord:
@@ -52,21 +52,21 @@ def create_or_complete(planned: PlannedStudy, root: Path) -> StudyRecord:
     Raises ConfigError if `root` holds something else, FolderError, StoppedError if a live process
     executes the study.
     """
-    before = existing(planned, root)
+    previous = existing(planned, root)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FolderError(f"{root}: {error.strerror or error}") from error
     with holder.hold(RunFolder(root)):
         compatibility.refuse_newer_sweep(root)
-        record = _record(planned, before, root)
+        record = _record(planned, previous, root)
         study_file.write(root, record)
-        new = _to_make(planned, record)
-        for name, point in new.items():
+        points = _points_by_name(planned, record)
+        for name, point in points.items():
             if not RunFolder(root / name).is_run():
                 validity = user_validity.record(point.config)
                 run_folder.create(RunFolder(root / name), point.config, validity)
-        sweep_file.write(root, _sweep(planned, root, record, new))
+        sweep_file.write(root, _sweep(planned, root, record, points))
     return record
 
 
@@ -85,7 +85,7 @@ def existing(planned: PlannedStudy, root: Path) -> StudyRecord | None:
             rule = f"holds the study {record.study}, not {planned.name}; name another folder"
             raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
         return record
-    names = [p.name for p in root.iterdir() if p.name not in (".lock", ".holder")]
+    names = [path.name for path in root.iterdir() if path.name not in (".lock", ".holder")]
     if names:
         rule = f"must be empty or hold this study; found {sorted(names)[0]!r} in {str(root)!r}"
         raise ConfigError(f"--dir: {rule}")
@@ -98,22 +98,22 @@ def has_implied_keys(record: StudyRecord) -> bool:
     Studies of older versions were not. They continue without them, since with them all of their
     runs would be new ones.
     """
-    said = {word.partition("=")[0] for word in record.stated["words"]}
-    return all(word.partition("=")[0] in said for word in IMPLIED)
+    keys = {word.partition("=")[0] for word in record.stated["words"]}
+    return all(word.partition("=")[0] in keys for word in IMPLIED)
 
 
 def count_done(planned: PlannedStudy, root: Path) -> int:
     """Return the number of planned runs that are done."""
-    before = existing(planned, root)
-    names = _runs_of(planned, root, before).values() if before else ()
+    previous = existing(planned, root)
+    names = _names_of_runs(planned, root, previous).values() if previous else ()
     return sum(_is_done(root, name) for name in names)
 
 
-def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") -> list[str]:
+def changes(before: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> list[str]:
     """Return the differences between two statements, one sentence each."""
     sentences: list[str] = []
     for key in dict.fromkeys([*now, *before]):
-        path = f"{above}.{key}" if above else key
+        path = f"{prefix}.{key}" if prefix else key
         old, new = before.get(key), now.get(key)
         if key not in before:
             sentences.append(f"{path}: added, {_format_value(new)}")
@@ -126,32 +126,36 @@ def changes(before: Mapping[str, Any], now: Mapping[str, Any], above: str = "") 
     return sentences
 
 
-def without_implied(stated: Mapping[str, Any]) -> dict[str, Any]:
+def without_implied(statement: Mapping[str, Any]) -> dict[str, Any]:
     """Remove `deciding` if it lists all links, as it does by default, and `most_seeds` if it is not
     stated, which older versions did not have.
     """
-    implied = {"deciding"} if list(stated["deciding"]) == list(stated["links"]) else set()
-    if stated.get("most_seeds") is None:
+    implied = {"deciding"} if list(statement["deciding"]) == list(statement["links"]) else set()
+    if statement.get("most_seeds") is None:
         implied.add("most_seeds")
-    return {key: value for key, value in stated.items() if key not in implied}
+    return {key: value for key, value in statement.items() if key not in implied}
 
 
-def _runs_of(planned: PlannedStudy, root: Path, record: StudyRecord) -> dict[tuple[str, int], str]:
+def _names_of_runs(
+    planned: PlannedStudy, root: Path, record: StudyRecord
+) -> dict[tuple[str, int], str]:
     """Return (hash, seed) -> name for each planned run that the folder contains.
 
     A run of a version with fewer config keys counts as the run that this version would plan. Of two
     equal runs, one that is done is preferred, else the first.
     """
-    asked, named = planned.distinct(), dict[tuple[str, int], str]()
+    distinct, names = planned.distinct(), dict[tuple[str, int], str]()
     for name, (config, seed) in record.runs.items():
         run = RunFolder(root / name)
-        key = (config, seed) if (config, seed) in asked else _planned_now(run)
-        if key in asked and (key not in named or _is_done(root, name) > _is_done(root, named[key])):
-            named[key] = name
-    return named
+        key = (config, seed) if (config, seed) in distinct else _current_identity(run)
+        if key in distinct and (
+            key not in names or _is_done(root, name) > _is_done(root, names[key])
+        ):
+            names[key] = name
+    return names
 
 
-def _planned_now(run: RunFolder) -> tuple[str, int] | None:
+def _current_identity(run: RunFolder) -> tuple[str, int] | None:
     """Return the hash and seed with which this version would plan the run; None if its files cannot
     be read, its config was changed, or another simulator version made its rows.
     """
@@ -171,27 +175,29 @@ def _is_done(root: Path, name: str) -> bool:
     return ledger.with_current_status(LedgerRow(name, str(root / name), ())).status == "done"
 
 
-def _record(planned: PlannedStudy, before: StudyRecord | None, root: Path) -> StudyRecord:
-    now = study_file.to_plain(planned.stated)
-    runs: dict[str, Any] = dict(before.runs) if before else {}
-    named = _runs_of(planned, root, before) if before else {}
+def _record(planned: PlannedStudy, previous: StudyRecord | None, root: Path) -> StudyRecord:
+    statement = study_file.to_plain(planned.stated)
+    runs: dict[str, Any] = dict(previous.runs) if previous else {}
+    names = _names_of_runs(planned, root, previous) if previous else {}
     for key, (arm, point) in planned.distinct().items():
-        if key not in named:
-            named[key] = f"{len(runs)}-{arm}-seed{point.config.seed}"
-            runs[named[key]] = list(key)
+        if key not in names:
+            names[key] = f"{len(runs)}-{arm}-seed{point.config.seed}"
+            runs[names[key]] = list(key)
     arms = {
-        arm: {str(seed): named[run_identity(point)] for seed, point in points.items()}
+        arm: {str(seed): names[run_identity(point)] for seed, point in points.items()}
         for arm, points in planned.points.items()
     }
-    first = before.stated if before else now
+    first = previous.stated if previous else statement
     changed = (
-        [*before.changed, *changes(without_implied(first), without_implied(now))] if before else []
+        [*previous.changed, *changes(without_implied(first), without_implied(statement))]
+        if previous
+        else []
     )
-    looks = study_looks.earlier_looks(root, before) if before else []
+    looks = study_looks.earlier_looks(root, previous) if previous else []
     return StudyRecord(planned.name, first, list(dict.fromkeys(changed)), arms, runs, looks)
 
 
-def _to_make(planned: PlannedStudy, record: StudyRecord) -> dict[str, Point]:
+def _points_by_name(planned: PlannedStudy, record: StudyRecord) -> dict[str, Point]:
     """Return name -> point for every run of the current statement."""
     points = {key: point for key, (_, point) in planned.distinct().items()}
     return {
@@ -202,26 +208,28 @@ def _to_make(planned: PlannedStudy, record: StudyRecord) -> dict[str, Point]:
 
 
 def _sweep(
-    planned: PlannedStudy, root: Path, record: StudyRecord, new: Mapping[str, Point]
+    planned: PlannedStudy, root: Path, record: StudyRecord, points: Mapping[str, Point]
 ) -> Sweep:
     """Return the ledger of all runs, including those of earlier statements."""
-    rows = {name: LedgerRow(name, str(root / name), new[name].overrides) for name in new}
+    rows = {name: LedgerRow(name, str(root / name), points[name].overrides) for name in points}
     if (root / sweep_file.FILE).is_file():
         rows = {**{row.name: row for row in ledger.read(root).runs}, **_unplanned_rows(rows, root)}
     axes = {"seed": list(planned.stated.seeds)}
-    return Sweep(str(root), axes, [rows[n] for n in record.runs if n in rows], planned.launcher)
+    return Sweep(
+        str(root), axes, [rows[name] for name in record.runs if name in rows], planned.launcher
+    )
 
 
 def _unplanned_rows(rows: Mapping[str, LedgerRow], root: Path) -> dict[str, LedgerRow]:
-    there = {row.name for row in ledger.read(root).runs}
-    return {name: row for name, row in rows.items() if name not in there}
+    recorded = {row.name for row in ledger.read(root).runs}
+    return {name: row for name, row in rows.items() if name not in recorded}
 
 
 def _format_value(value: Any) -> str:
     if isinstance(value, dict):
-        value = ", ".join(f"{key} {_format_value(one)}" for key, one in value.items())
+        value = ", ".join(f"{key} {_format_value(item)}" for key, item in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        between = ", " if any(" " in str(one) for one in value) else " "
-        value = between.join(map(str, value)) or "nothing"
+        separator = ", " if any(" " in str(item) for item in value) else " "
+        value = separator.join(map(str, value)) or "nothing"
     text = "none" if value is None else str(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."

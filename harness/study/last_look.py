@@ -44,71 +44,77 @@ def read(root: Path, pool: Executor | None = None) -> LastVerdict:
     """
     record = study_file.read(root)
     result = _result(root)
-    stated = _last_statement(root, record, result)
+    statement = _last_statement(root, record, result)
     if result is None or not looks.earlier_looks(root, record):
-        why = f"not judged yet: `harness study {record.study}` runs what is missing and judges it"
-        return LastVerdict(record.study, stated, None, [why])
+        note = f"not judged yet: `harness study {record.study}` runs what is missing and judges it"
+        return LastVerdict(record.study, statement, None, [note])
     try:
-        outcome, notes = _judge_again(root, record, stated, result, pool)
+        outcome, notes = _judge_again(root, record, statement, result, pool)
     except DAMAGED as error:
         rule = "must hold what a study states"
-        what = f"{type(error).__name__}: {plain_file.one_line(error)}"
-        raise DataError(f"{root / looks.RESULT}: {rule}; got {what}") from error
-    return LastVerdict(record.study, stated, outcome, notes)
+        got = f"{type(error).__name__}: {plain_file.one_line(error)}"
+        raise DataError(f"{root / looks.RESULT}: {rule}; got {got}") from error
+    return LastVerdict(record.study, statement, outcome, notes)
 
 
 def _judge_again(
     root: Path,
     record: StudyRecord,
-    stated: StudyStatement,
+    statement: StudyStatement,
     result: Mapping[str, Any],
     pool: Executor | None,
 ) -> tuple[StudyOutcome, list[str]]:
     """Judge the links on the runs of the recorded looks; return the outcome and notes."""
-    seen, runs = looks.earlier_looks(root, record), ledger.read(root)
+    earlier, runs = looks.earlier_looks(root, record), ledger.read(root)
     done = study_arms.finished_folders(runs)
-    pairs = (pair for look in seen for of_link in look.pairs.values() for pair in of_link)
+    pairs = (pair for look in earlier for link_pairs in look.pairs.values() for pair in link_pairs)
     names = {name for pair in pairs for name in str(pair).split(" ")}
-    known = _with_their_controls(names, done, stated, record)
-    members, lost = analysis.load_members(known, pool), study_arms.diverged_runs(runs)
-    arms = study_arms.assign_runs(record, stated, members, lost, study_arms.not_started(runs))
-    outcome = study_outcome.judge_study(record.study, stated, str(root), arms, record.changed, seen)
-    if (kept := result.get("beside")) is not None:
-        effects = other_study.compare_stored_study([*outcome.links, *outcome.checks], kept)
+    folders = _judged_folders(names, done, statement, record)
+    members, diverged = analysis.load_members(folders, pool), study_arms.diverged_runs(runs)
+    arms = study_arms.assign_runs(
+        record, statement, members, diverged, study_arms.not_started(runs)
+    )
+    outcome = study_outcome.judge_study(
+        record.study, statement, str(root), arms, record.changed, earlier
+    )
+    if (stored := result.get("beside")) is not None:
+        effects = other_study.compare_stored_study([*outcome.links, *outcome.checks], stored)
         outcome = replace(outcome, comparison=effects)
-    return outcome, _notes(outcome, result, done, known, record)
+    return outcome, _notes(outcome, result, done, folders, record)
 
 
-def _with_their_controls(
-    names: set[str], done: Sequence[Path], stated: StudyStatement, record: StudyRecord
+def _judged_folders(
+    names: set[str], done: Sequence[Path], statement: StudyStatement, record: StudyRecord
 ) -> list[Path]:
     """Return the finished runs of all arms for the seeds of the judged runs.
 
     These include null controls, which are subtracted, and arms that no link uses, which are listed.
     """
-    seeds = {seed for of in record.arms.values() for seed, name in of.items() if name in names}
-    counted = {
+    seeds = {
+        seed for by_seed in record.arms.values() for seed, name in by_seed.items() if name in names
+    }
+    judged = {
         name
-        for arm in stated.arms
+        for arm in statement.arms
         for seed, name in record.arms.get(arm, {}).items()
         if seed in seeds
     }
-    return [folder for folder in done if folder.name in counted]
+    return [folder for folder in done if folder.name in judged]
 
 
 def _notes(
     outcome: StudyOutcome,
     result: Mapping[str, Any],
     done: Sequence[Path],
-    known: Sequence[Path],
+    folders: Sequence[Path],
     record: StudyRecord,
 ) -> list[str]:
     notes = []
-    planned = {name for of in record.arms.values() for name in of.values()}
-    more = len([folder for folder in done if folder.name in planned]) - len(known)
-    if more:
+    planned = {name for by_seed in record.arms.values() for name in by_seed.values()}
+    newer = len([folder for folder in done if folder.name in planned]) - len(folders)
+    if newer:
         notes.append(
-            f"{more} runs have finished since the last look and are not in this verdict: "
+            f"{newer} runs have finished since the last look and are not in this verdict: "
             f"`harness study {record.study}` judges them, which counts as another look"
         )
     if result.get("verdict") != outcome.verdict:
@@ -166,7 +172,7 @@ def _apply_changes(first: StudyStatement, result: Mapping[str, Any]) -> StudySta
         question=result["question"],
         seeds=result["seeds"],
         words=result["words"],
-        arms={arm: one["words"] for arm, one in result["arms"].items()},
+        arms={arm: values["words"] for arm, values in result["arms"].items()},
         links=links,
         checks=checks,
         deciding=result["deciding"],

@@ -35,22 +35,29 @@ def read(path: Path, part: str, value: Any, arms: Sequence[str]) -> tuple[Link, 
     for name in value:
         if not isinstance(name, str):
             raise ConfigError(f"{path}: {part}: a name must be text, got {name!r}")
-    return tuple(_link(f"{path}: {part}.{name}", name, of, arms) for name, of in value.items())
+    return tuple(
+        _link(f"{path}: {part}.{name}", name, statement, arms) for name, statement in value.items()
+    )
 
 
-def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
-    if not isinstance(of, dict):
-        raise ConfigError(f"{where} must be a mapping of {', '.join(KEYS)}, got {of!r}")
-    for key in of:
+def _link(where: str, name: str, statement: Any, arms: Sequence[str]) -> Link:
+    if not isinstance(statement, dict):
+        raise ConfigError(f"{where} must be a mapping of {', '.join(KEYS)}, got {statement!r}")
+    for key in statement:
         checks.one_of(f"{where}: a key", str(key), KEYS)
-    missing = next((key for key in REQUIRED if key not in of), None)
+    missing = next((key for key in REQUIRED if key not in statement), None)
     if missing:
-        raise ConfigError(f"{where}.{missing} is required, got only {', '.join(map(str, of))}")
-    probe, table = probe_links.of_probe(where, of), _parse_table(f"{where}.{CROSSED}", of, arms)
+        raise ConfigError(
+            f"{where}.{missing} is required, got only {', '.join(map(str, statement))}"
+        )
+    probe = probe_links.of_probe(where, statement)
+    table = _parse_table(f"{where}.{CROSSED}", statement, arms)
     parsed = (*probe_links.KEYS, CROSSED)
-    plain = {key: value for key, value in of.items() if key not in parsed}
+    plain = {key: value for key, value in statement.items() if key not in parsed}
     values = {"name": name, "against": None, **plain}
-    defaults = {f.name: f.default for f in dataclasses.fields(Link) if f.name not in values}
+    defaults = {
+        field.name: field.default for field in dataclasses.fields(Link) if field.name not in values
+    }
     problem = shape.problem(Link, {**defaults, **values})
     if problem:
         raise ConfigError(f"{where}.{problem}")
@@ -59,11 +66,13 @@ def _link(where: str, name: str, of: Any, arms: Sequence[str]) -> Link:
     return link
 
 
-def _parse_table(where: str, of: Mapping[str, Any], arms: Sequence[str]) -> FactorialTable | None:
+def _parse_table(
+    where: str, statement: Mapping[str, Any], arms: Sequence[str]
+) -> FactorialTable | None:
     """Return the crossed table of the link `of`; None for a link between arms."""
-    if CROSSED not in of:
+    if CROSSED not in statement:
         return None
-    value, keys = of[CROSSED], [f.name for f in dataclasses.fields(FactorialTable)]
+    value, keys = statement[CROSSED], [field.name for field in dataclasses.fields(FactorialTable)]
     if not isinstance(value, dict) or sorted(map(str, value)) != sorted(keys):
         raise ConfigError(f"{where} must be a mapping of {', '.join(keys)}, got {value!r}")
     for key in ("rows", "columns"):
@@ -95,12 +104,12 @@ def check_once(path: Path, link: Link, best: Mapping[str, Sequence[str]]) -> Non
     """Raise ConfigError for an arm that occurs twice in a crossed table, also as part of a best
     arm: levels would agree merely because they share runs.
     """
-    seen: set[str] = set()
+    listed: set[str] = set()
     for arm in probe_links.arms_of(link, best) if link.crossed else ():
-        if arm in seen:
+        if arm in listed:
             rule = "must hold each arm once, also as one of `best`"
             raise ConfigError(f"{path}: {link.name}.{CROSSED}.arms {rule}, got {arm!r} twice")
-        seen.add(arm)
+        listed.add(arm)
 
 
 def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
@@ -134,16 +143,16 @@ def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
         raise ConfigError(f"{where}.net_of_null must be false, except for {allowed}, got true")
 
 
-def check_given(path: Path, links: Sequence[Link], asked: Sequence[Link]) -> None:
+def check_given(path: Path, links: Sequence[Link], study_checks: Sequence[Link]) -> None:
     """Check `given`: a link may depend on any check, a check only on one before it."""
-    check_names = [check.name for check in asked]
-    for link in (*links, *asked):
+    check_names = [check.name for check in study_checks]
+    for link in (*links, *study_checks):
         if link.given is not None and not check_names:
             rule = "must name a check, but the file has no checks"
             raise ConfigError(f"{path}: {link.name}.given {rule}, got {link.given!r}")
         if link.given is not None:
             checks.one_of(f"{path}: {link.name}.given", link.given, check_names)
-    for place, check in enumerate(asked):
-        if check.given in check_names[place:]:
+    for index, check in enumerate(study_checks):
+        if check.given in check_names[index:]:
             rule = "must be an earlier check"
             raise ConfigError(f"{path}: {check.name}.given {rule}, got {check.given!r}")

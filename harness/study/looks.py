@@ -23,10 +23,10 @@ def record_look(root: Path, record: StudyRecord, outcome: StudyOutcome) -> Study
     look = study_outcome.new_look(outcome, record.looks)
     if look is None:
         return record
-    now = replace(record, looks=[*record.looks, look])
+    extended = replace(record, looks=[*record.looks, look])
     with holder.hold(RunFolder(root)):
-        study_file.write(root, now)
-    return now
+        study_file.write(root, extended)
+    return extended
 
 
 def earlier_looks(root: Path, record: StudyRecord) -> list[InterimLook]:
@@ -41,8 +41,8 @@ def earlier_looks(root: Path, record: StudyRecord) -> list[InterimLook]:
         pairs = {str(link["name"]): _pairs(link, result["best"], record) for link in links}
     except DAMAGED:
         return []
-    judged = {name: names for name, names in pairs.items() if names}
-    return [InterimLook(judged, dict.fromkeys(judged))] if judged else []
+    by_link = {name: names for name, names in pairs.items() if names}
+    return [InterimLook(by_link, dict.fromkeys(by_link))] if by_link else []
 
 
 def _pairs(link: dict[str, Any], best: dict[str, str], record: StudyRecord) -> list[str]:

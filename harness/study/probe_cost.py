@@ -49,37 +49,37 @@ class ProbeCost:
         """Description of the results and their cost; empty if no link uses a probe."""
         if not self.by_probe:
             return ""
-        named = ", ".join(f"{name} {count}" for name, count in self.by_probe.items())
-        many = sum(self.by_probe.values())
+        counts = ", ".join(f"{name} {count}" for name, count in self.by_probe.items())
+        total = sum(self.by_probe.values())
         hours = "CPU hours not known" if self.cpu_hours is None else cost.about(self.cpu_hours)
-        return f"; then {many} answer{'s' * (many != 1)} of probes ({named}): {hours}"
+        return f"; then {total} answer{'s' * (total != 1)} of probes ({counts}): {hours}"
 
 
 def of_study(planned: PlannedStudy) -> ProbeCost:
     """Count the probe results of all runs, including existing ones."""
     runs = {
-        (run_identity(point), one.name): (point.config, one)
+        (run_identity(point), probe.name): (point.config, probe)
         for arm, probes in probes_of_arms(planned).items()
         for point in planned.points[arm].values()
-        for one in probes
+        for probe in probes
     }
     by_probe: dict[str, int] = {}
     for _, name in runs:
         by_probe[name] = by_probe.get(name, 0) + 1
-    seconds = [_cpu_s(config, one) for config, one in runs.values()]
-    known = [one for one in seconds if one is not None]
-    return ProbeCost(by_probe, sum(known) / 3600 if len(known) == len(seconds) else None)
+    seconds = [_cpu_s(config, probe) for config, probe in runs.values()]
+    measured = [value for value in seconds if value is not None]
+    return ProbeCost(by_probe, sum(measured) / 3600 if len(measured) == len(seconds) else None)
 
 
-def _cpu_s(config: RunConfig, one: LinkProbe) -> float | None:
-    rung = MEASURED.get(config.policy.name) if cost.is_as_measured(config.policy) else None
-    if rung is None or config.simulator.kind not in IN_PROCESS or config.trainer.gpus:
+def _cpu_s(config: RunConfig, probe: LinkProbe) -> float | None:
+    costs = MEASURED.get(config.policy.name) if cost.is_as_measured(config.policy) else None
+    if costs is None or config.simulator.kind not in IN_PROCESS or config.trainer.gpus:
         return None
-    asked = (
-        ProbeSize(first=one.items)
-        if one.items is not None
-        else ProbeSize(users=one.users, repeats=one.repeats)
+    size = (
+        ProbeSize(first=probe.items)
+        if probe.items is not None
+        else ProbeSize(users=probe.users, repeats=probe.repeats)
     )
-    found = expected.of(registry.get(one.name), config, asked)
-    each = found.conversations * rung.conversation + found.replies_of_items * rung.reply
-    return rung.start + 2 * each
+    answer = expected.of(registry.get(probe.name), config, size)
+    seconds = answer.conversations * costs.conversation + answer.replies_of_items * costs.reply
+    return costs.start + 2 * seconds

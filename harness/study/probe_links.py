@@ -35,38 +35,38 @@ def options(path: Path, value: Any) -> dict[str, ProbeSize]:
     if not isinstance(value, dict):
         rule = f"must map names of probes to {', '.join(OPTIONS)}"
         raise ConfigError(f"{path}: probes {rule}, got {value!r}")
-    read = {}
-    for name, given in value.items():
+    sizes = {}
+    for name, values in value.items():
         where = f"{path}: probes.{name}"
         checks.one_of(f"{path}: probes: a name", str(name), registry.PROBES)
-        if not isinstance(given, dict):
-            raise ConfigError(f"{where} must be a mapping of {', '.join(OPTIONS)}, got {given!r}")
-        for key, number in given.items():
+        if not isinstance(values, dict):
+            raise ConfigError(f"{where} must be a mapping of {', '.join(OPTIONS)}, got {values!r}")
+        for key, number in values.items():
             checks.one_of(f"{where}: a key", str(key), OPTIONS)
             if type(number) is not int or number < 1:
                 raise ConfigError(f"{where}.{key} must be a whole number above 0, got {number!r}")
-        read[str(name)] = ProbeSize(**given)
-    return read
+        sizes[str(name)] = ProbeSize(**values)
+    return sizes
 
 
-def of_probe(where: str, given: Mapping[str, Any]) -> LinkProbe | None:
+def of_probe(where: str, statement: Mapping[str, Any]) -> LinkProbe | None:
     """Parse the probe of a link in a study file; None if it has none. Raises ConfigError.
 
     Values that depend on the runs are left empty until `resolve`.
     """
-    if PROBE not in given:
-        if LEVEL in given:
+    if PROBE not in statement:
+        if LEVEL in statement:
             rule = "needs the key probe; other links have the key evaluation"
-            raise ConfigError(f"{where}.{LEVEL} {rule}, got {given[LEVEL]!r}")
+            raise ConfigError(f"{where}.{LEVEL} {rule}, got {statement[LEVEL]!r}")
         return None
-    checks.one_of(f"{where}.{PROBE}", str(given[PROBE]), registry.PROBES)
-    if "evaluation" in given:
+    checks.one_of(f"{where}.{PROBE}", str(statement[PROBE]), registry.PROBES)
+    if "evaluation" in statement:
         rule = f"cannot be combined with probe; use the key {LEVEL}"
-        raise ConfigError(f"{where}.evaluation {rule}, got {given['evaluation']!r}")
-    level = given.get(LEVEL, "")
+        raise ConfigError(f"{where}.evaluation {rule}, got {statement['evaluation']!r}")
+    level = statement.get(LEVEL, "")
     if not isinstance(level, str):
         raise ConfigError(f"{where}.{LEVEL} must be text, got {level!r}")
-    return LinkProbe(str(given[PROBE]), level, unit="", users=0, repeats=0, items=None)
+    return LinkProbe(str(statement[PROBE]), level, unit="", users=0, repeats=0, items=None)
 
 
 def resolve(
@@ -74,7 +74,7 @@ def resolve(
     link: Link,
     best: Mapping[str, Sequence[str]],
     points: Points,
-    asked: Mapping[str, ProbeSize],
+    sizes: Mapping[str, ProbeSize],
 ) -> Link:
     """Return the link with the values that depend on the runs of its arms.
 
@@ -82,13 +82,15 @@ def resolve(
     """
     if link.probe is None:
         return link
-    found = [_of_run(where, link, arm, config, asked) for arm, config in _runs(link, best, points)]
-    first = found[0][1]
-    for arm, one in found:
-        if one != first:
+    probes = [
+        _probe_of_run(where, link, arm, config, sizes) for arm, config in _runs(link, best, points)
+    ]
+    first = probes[0][1]
+    for arm, probe in probes:
+        if probe != first:
             rule = "must have the same options in all arms of a link"
             raise ConfigError(
-                f"{where}: probe {first.name} {rule}, got {first} and, of {arm}, {one}"
+                f"{where}: probe {first.name} {rule}, got {first} and, of {arm}, {probe}"
             )
     column = f"eval/{first.level}/reward"
     return replace(link, probe=first, evaluation=column if column in COMMON else EVALUATION)
@@ -103,22 +105,22 @@ def _runs(
     link: Link, best: Mapping[str, Sequence[str]], points: Points
 ) -> Iterator[tuple[str, RunConfig]]:
     """Yield the arms with their runs' distinct configs."""
-    seen = set()
+    hashes = set()
     for arm in arms_of(link, best):
         for point in points[arm].values():
-            name = config_file.config_hash(point.config)
-            if name not in seen:
-                seen.add(name)
+            config_hash = config_file.config_hash(point.config)
+            if config_hash not in hashes:
+                hashes.add(config_hash)
                 yield arm, point.config
 
 
-def _of_run(
-    where: str, link: Link, arm: str, config: RunConfig, asked: Mapping[str, ProbeSize]
+def _probe_of_run(
+    where: str, link: Link, arm: str, config: RunConfig, sizes: Mapping[str, ProbeSize]
 ) -> tuple[str, LinkProbe]:
     assert link.probe is not None
     probe = registry.get(link.probe.name)
     try:
-        answer = expected.of(probe, config, asked.get(probe.name, ProbeSize()))
+        answer = expected.of(probe, config, sizes.get(probe.name, ProbeSize()))
         level = link.probe.level or answer.usual_level
         checks.one_of(LEVEL, level, answer.levels)
         if (level, link.quantity) not in answer.units:
@@ -135,8 +137,8 @@ def _refuse(quantity: str, names: Sequence[str], reasons: Sequence[str]) -> None
             "quantity", quantity, [f'"{name}"' if "," in name else name for name in names]
         )
     except ConfigError as error:
-        why = "".join(f"; not measured: {reason}" for reason in reasons)
-        raise ConfigError(f"{error}{why}") from error
+        notes = "".join(f"; not measured: {reason}" for reason in reasons)
+        raise ConfigError(f"{error}{notes}") from error
 
 
 def _complete(name: str, level: str, answer: ExpectedAnswer, quantity: str) -> LinkProbe:

@@ -39,22 +39,22 @@ def resolve_factors(words: Sequence[str]) -> list[str]:
         )
     config = planner.plan(base).points[0].config  # the caller refuses several points
     kept = [word for word in base if word.split("=")[0] not in factors]
-    return kept + [f"{key}={_product(config, key, times)!r}" for key, times in multiplied]
+    return kept + [f"{key}={_product(config, key, factor)!r}" for key, factor in multiplied]
 
 
-def _product(config: Any, key: str, times: str) -> int | float:
+def _product(config: Any, key: str, factor: str) -> int | float:
     value = config
     for name in key.split("."):
         value = getattr(value, name, None)
     if key == "seed" or isinstance(value, bool) or not isinstance(value, int | float):
-        overrides.check(parse([f"{key}={times}"]))  # reports an unknown key
+        overrides.check(parse([f"{key}={factor}"]))  # reports an unknown key
         rule = "only numeric keys can be multiplied, except seed and the keys of a remedy"
-        raise ConfigError(f"{key}=*{times}: {rule}")
+        raise ConfigError(f"{key}=*{factor}: {rule}")
     try:
-        if not BOUNDED.fullmatch(times):
-            raise ValueError(times)
-        product = Fraction(times) * Fraction(value)
-        whole = isinstance(value, int) and product.denominator == 1
-        return int(product) if whole else float(product)
+        if not BOUNDED.fullmatch(factor):
+            raise ValueError(factor)
+        product = Fraction(factor) * Fraction(value)
+        is_whole = isinstance(value, int) and product.denominator == 1
+        return int(product) if is_whole else float(product)
     except (ValueError, ArithmeticError) as error:
-        raise ConfigError(f"{key}=*{times}: {RULE}, got {times!r}") from error
+        raise ConfigError(f"{key}=*{factor}: {RULE}, got {factor!r}") from error

@@ -31,10 +31,10 @@ def file() -> Path:
     Raises ConfigError if $HARNESS_CONFIG is not absolute, since a file below the current folder may
     come from somebody else, or if there is no home folder.
     """
-    if named := os.environ.get("HARNESS_CONFIG"):
-        if not Path(named).is_absolute():
-            raise ConfigError(f"HARNESS_CONFIG must be an absolute path, got {named!r}")
-        return Path(named) / NAME
+    if directory := os.environ.get("HARNESS_CONFIG"):
+        if not Path(directory).is_absolute():
+            raise ConfigError(f"HARNESS_CONFIG must be an absolute path, got {directory!r}")
+        return Path(directory) / NAME
     xdg = Path(os.environ.get("XDG_CONFIG_HOME", ""))  # by the standard, a relative one is ignored
     try:
         folder = xdg if xdg.is_absolute() else Path.home() / ".config"
@@ -48,23 +48,23 @@ def read() -> frozenset[Grant]:
 
     Raises ConfigError, naming the file, if somebody else may have written it or it is malformed.
     """
-    where = file()
+    path = file()
     try:
-        descriptor = os.open(where, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except (FileNotFoundError, NotADirectoryError):
         return frozenset()
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise _not_own(where, "a link") from error
-        raise ConfigError(f"{where}: cannot be read: {error.strerror or error}") from error
-    with os.fdopen(descriptor, "rb") as opened:
-        _refuse_others(where, os.fstat(descriptor))
-        return _grants(where, opened.read(LARGEST_BYTES + 1))
+            raise _not_own(path, "a link") from error
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        _refuse_others(path, os.fstat(descriptor))
+        return _grants(path, stream.read(LARGEST_BYTES + 1))
 
 
 def add(grant: Grant) -> None:
     """Add a grant to the file. Raises ConfigError as `read` does, and StorageError."""
-    with _alone():
+    with _locked():
         _write({*read(), grant})
 
 
@@ -73,12 +73,12 @@ def remove(grant: Grant) -> None:
 
     Raises ConfigError as `read` does and if the grant is not confirmed, and StorageError.
     """
-    with _alone():
-        before = read()
-        if grant not in before:
+    with _locked():
+        grants = read()
+        if grant not in grants:
             rule = "must be confirmed before it can be revoked; `harness trust` lists permissions"
             raise ConfigError(f"{file()}: {grant.host} {grant.variable} {rule}")
-        _write(before - {grant})
+        _write(grants - {grant})
 
 
 def _write(grants: Iterable[Grant]) -> None:
@@ -89,9 +89,9 @@ def _write(grants: Iterable[Grant]) -> None:
 
 
 @contextlib.contextmanager
-def _alone() -> Iterator[None]:
+def _locked() -> Iterator[None]:
     """Lock the file within the block, and make new files and folders private."""
-    before = os.umask(0o077)  # HARNESS_UMASK is for runs only
+    umask = os.umask(0o077)  # HARNESS_UMASK is for runs only
     try:
         folder = file().parent
         with atomic.storage_errors(folder):
@@ -104,29 +104,29 @@ def _alone() -> Iterator[None]:
         finally:
             os.close(lock)
     finally:
-        os.umask(before)
+        os.umask(umask)
 
 
-def _refuse_others(where: Path, status: os.stat_result) -> None:
+def _refuse_others(path: Path, status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise _not_own(where, "something else")
+        raise _not_own(path, "something else")
     if status.st_uid != os.geteuid():
-        raise _not_own(where, f"a file of user {status.st_uid}")
+        raise _not_own(path, f"a file of user {status.st_uid}")
     if status.st_mode & OTHERS_WRITE:
-        raise _not_own(where, f"mode {status.st_mode & 0o777:o}")
-    folder = where.parent.stat()
+        raise _not_own(path, f"mode {status.st_mode & 0o777:o}")
+    folder = path.parent.stat()
     if folder.st_uid not in (0, os.geteuid()):
-        raise _not_own(where, f"one in a folder of user {folder.st_uid}")
+        raise _not_own(path, f"one in a folder of user {folder.st_uid}")
     if folder.st_mode & OTHERS_WRITE:
-        raise _not_own(where, f"one in a folder of mode {folder.st_mode & 0o777:o}")
+        raise _not_own(path, f"one in a folder of mode {folder.st_mode & 0o777:o}")
 
 
-def _not_own(where: Path, problem: str) -> ConfigError:
+def _not_own(path: Path, problem: str) -> ConfigError:
     rule = "must be a regular file of your own that nobody else can change"
-    return ConfigError(f"{where}: {rule}, got {problem}; check what it confirms, then remove it")
+    return ConfigError(f"{path}: {rule}, got {problem}; check what it confirms, then remove it")
 
 
-def _grants(where: Path, data: bytes) -> frozenset[Grant]:
+def _grants(path: Path, data: bytes) -> frozenset[Grant]:
     try:
         values: Any = json.loads(data) if len(data) <= LARGEST_BYTES else None
         if not isinstance(values, dict) or values["schema"] != SCHEMA:
@@ -134,6 +134,6 @@ def _grants(where: Path, data: bytes) -> frozenset[Grant]:
         hosts: dict[str, list[str]] = values["hosts"]
         return frozenset(Grant(host, name) for host, names in hosts.items() for name in names)
     except (ValueError, LookupError, AttributeError, TypeError, RecursionError) as error:
-        raise ConfigError(f"{where}: must be what `harness trust` writes, got {error}") from error
+        raise ConfigError(f"{path}: must be what `harness trust` writes, got {error}") from error
     except ConfigError as error:
-        raise ConfigError(f"{where}: {error}") from error
+        raise ConfigError(f"{path}: {error}") from error

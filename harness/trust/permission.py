@@ -22,11 +22,11 @@ _given: frozenset[Grant] = frozenset()
 def temporarily_granted(grants: Iterable[Grant]) -> Iterator[None]:
     """Add grants to those of this process within the block."""
     global _given
-    before, _given = _given, _given.union(grants)
+    previous, _given = _given, _given.union(grants)
     try:
         yield
     finally:
-        _given = before
+        _given = previous
 
 
 def require(simulator: SimulatorConfig, granted: Collection[Grant] = ()) -> Grant | None:

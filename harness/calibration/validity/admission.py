@@ -87,27 +87,40 @@ def ask(make: Make, level: DifficultyConfig, progress: Progress) -> AnswerSummar
     progress(len(openings))
     finals, changes, repeated = _conversations(make(long), openings, progress)
     first = {name: _first_replies(name) for name in FIRST_KINDS}
-    of_first = {
+    first_answers = {
         name: _answers(make(brief), openings, replies, progress) for name, replies in first.items()
     }
-    asked = questions(HALF)[:FIRST]
-    told = _answers(make(long), openings, [q.text for q in asked], lambda n: progress(2 * n))
-    turns = [turn for answered in of_first.values() for turn in answered]
-    whole = np.concatenate([finals[kind] for kind in KINDS])
-    kept = [np.isfinite(values) for values in changes.values()]
+    chosen_questions = questions(HALF)[:FIRST]
+    answers = _answers(
+        make(long),
+        openings,
+        [question.text for question in chosen_questions],
+        lambda n: progress(2 * n),
+    )
+    turns = [turn for answered in first_answers.values() for turn in answered]
+    all_finals = np.concatenate([finals[kind] for kind in KINDS])
+    appraised = [np.isfinite(values) for values in changes.values()]
     return AnswerSummary(
         finals=finals,
-        changes={**changes, **{name: _changes(answered) for name, answered in of_first.items()}},
+        changes={
+            **changes,
+            **{name: _changes(answered) for name, answered in first_answers.items()},
+        },
         start=float(level.start_emotion),
         asked_word=[
             has_asked_word(turn.text, question.about)
-            for turn, question in zip(told, asked, strict=True)
+            for turn, question in zip(answers, chosen_questions, strict=True)
             if turn.ended is None
         ],
         repeated=repeated,
-        lost=[*(~np.isfinite(whole)).tolist(), *(t.ended == "failed" for t in [*turns, *told])],
-        appraised=int(sum(map(np.sum, kept))) + sum(t.change is not None for t in [*turns, *told]),
-        spoken=int(sum(k[:, :-1].sum() for k in kept)) + sum(t.ended is None for t in told),
+        lost=[
+            *(~np.isfinite(all_finals)).tolist(),
+            *(turn.ended == "failed" for turn in [*turns, *answers]),
+        ],
+        appraised=int(sum(map(np.sum, appraised)))
+        + sum(turn.change is not None for turn in [*turns, *answers]),
+        spoken=int(sum(mask[:, :-1].sum() for mask in appraised))
+        + sum(turn.ended is None for turn in answers),
     )
 
 
@@ -119,28 +132,31 @@ def _conversations(
     All conversations are simulated at once.
     """
     replies = _replies()
-    users_of = range(len(openings))
-    places = {  # the same for kind and cruel twins, whose lists have equal length
-        kind: [np.random.default_rng([SEED, n]).permutation(len(some)) for n in users_of]
-        for kind, some in replies.items()
+    numbers = range(len(openings))
+    orders = {  # the same for kind and cruel twins, whose lists have equal length
+        kind: [np.random.default_rng([SEED, user]).permutation(len(candidates)) for user in numbers]
+        for kind, candidates in replies.items()
     }
-    turns = {(kind, n): opening for kind in KINDS for n, opening in enumerate(openings)}
+    turns = {(kind, user): opening for kind in KINDS for user, opening in enumerate(openings)}
     changes = {kind: np.full((len(openings), REPLIES), np.nan) for kind in KINDS}
-    earlier = {at: [turn.text] for at, turn in turns.items()}
+    earlier = {key: [turn.text] for key, turn in turns.items()}
     repeated = list[bool]()
     for number in range(REPLIES):
-        live = [at for at, turn in turns.items() if turn.ended is None]
-        said = [replies[kind][places[kind][n][number]] for kind, n in live]
-        answered = users.answer([turns[at] for at in live], [SupporterReply(text) for text in said])
-        for (kind, n), turn in zip(live, answered, strict=True):
-            turns[kind, n] = turn
+        live = [key for key, turn in turns.items() if turn.ended is None]
+        messages = [replies[kind][orders[kind][user][number]] for kind, user in live]
+        answered = users.answer(
+            [turns[key] for key in live], [SupporterReply(text) for text in messages]
+        )
+        for (kind, user), turn in zip(live, answered, strict=True):
+            turns[kind, user] = turn
             if turn.ended is None:
-                repeated.append(repeats(turn.text, earlier[kind, n]))
-                earlier[kind, n].append(turn.text)
-            changes[kind][n, number] = np.nan if turn.change is None else turn.change
+                repeated.append(repeats(turn.text, earlier[kind, user]))
+                earlier[kind, user].append(turn.text)
+            changes[kind][user, number] = np.nan if turn.change is None else turn.change
         progress(len(live) * (1 if number == REPLIES - 1 else 2))
     finals = {
-        kind: np.array([_emotion(turns[kind, n]) for n in range(len(openings))]) for kind in KINDS
+        kind: np.array([_emotion(turns[kind, user]) for user in range(len(openings))])
+        for kind in KINDS
     }
     return finals, changes, repeated
 
@@ -150,10 +166,10 @@ def _emotion(turn: UserTurn) -> float:
 
 
 def _replies() -> dict[str, list[str]]:
-    chosen = [pair for pair in pairs() if pair.half == HALF]
+    selected = [pair for pair in pairs() if pair.half == HALF]
     return {
-        "kind": [pair.kind for pair in chosen],
-        "cruel": [pair.cruel for pair in chosen],
+        "kind": [pair.kind for pair in selected],
+        "cruel": [pair.cruel for pair in selected],
         "natural": texts(HALF, ["natural"]),
         "low_effort": texts(HALF, LOW_EFFORT),
     }
@@ -171,8 +187,8 @@ def _answers(
     users: UserSimulator, openings: Sequence[UserTurn], replies: Sequence[str], progress: Progress
 ) -> list[UserTurn]:
     """Return the answers to first replies, each by the next user in turn."""
-    asked = [openings[n % len(openings)] for n in range(len(replies))]
-    answered = users.answer(asked, [SupporterReply(text) for text in replies])
+    turns = [openings[number % len(openings)] for number in range(len(replies))]
+    answered = users.answer(turns, [SupporterReply(text) for text in replies])
     progress(len(replies))
     return answered
 
@@ -195,8 +211,8 @@ def measure(answers: AnswerSummary, faults: FaultCounts) -> dict[str, Confidence
         "kind_minus_cruel": _mean(finals["kind"] - finals["cruel"]),
         "kind_minus_start": _mean(finals["kind"] - answers.start),
         "natural_minus_low_effort": _mean(finals["natural"] - finals["low_effort"]),
-        "cruel_heard": _of_turns(hurt["cruel"], changes["cruel"]),
-        "cruel_rises": _of_turns(rises["cruel"], changes["cruel"]),
+        "cruel_heard": _turn_share(hurt["cruel"], changes["cruel"]),
+        "cruel_rises": _turn_share(rises["cruel"], changes["cruel"]),
         "negations_heard": share(hurt["supportive_negation"][negations]),
         "kind_words_rise": first["hurtful_kind_words"],
         "gibberish_rises": first["gibberish"],
@@ -214,7 +230,7 @@ def _mean(values: Floats) -> ConfidenceInterval | None:
     return mean(values[np.isfinite(values)])
 
 
-def _of_turns(hits: ArrayLike, changes: Floats) -> ConfidenceInterval | None:
+def _turn_share(hits: ArrayLike, changes: Floats) -> ConfidenceInterval | None:
     """Return a share of turns, clustered by conversation."""
     values = np.where(np.isfinite(changes), np.asarray(hits, float), np.nan)
     conversations = np.broadcast_to(np.arange(len(changes))[:, None], changes.shape)

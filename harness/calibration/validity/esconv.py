@@ -83,13 +83,15 @@ def utterances(path: Path) -> list[tuple[str, str]]:
     pairs: dict[tuple[str, str], None] = {}
     for number, line in enumerate(plain_file.text(path).splitlines(), start=1):
         for turn in filter(None, (part.strip() for part in line.split(" EOS "))):
-            form = _TURN.fullmatch(turn.removesuffix(" EOS"))
-            said = _SUPPORTER.fullmatch(form[2]) if form and form[1] == "1" else None
-            if form is None or (form[1] == "1" and (said is None or said[1] not in LABELS)):
+            match = _TURN.fullmatch(turn.removesuffix(" EOS"))
+            supporter = _SUPPORTER.fullmatch(match[2]) if match and match[1] == "1" else None
+            if match is None or (
+                match[1] == "1" and (supporter is None or supporter[1] not in LABELS)
+            ):
                 rule = "a turn must be WEIGHT SPEAKER TURN TEXT, a supporter's with [Strategy]"
                 raise DataError(f"{path}:{number}: {rule}, got {turn!r:.80}")
-            if said is not None and said[2].strip():
-                pairs[LABELS[said[1]], said[2].strip()] = None
+            if supporter is not None and supporter[2].strip():
+                pairs[LABELS[supporter[1]], supporter[2].strip()] = None
     if not pairs:
         raise DataError(f"{path}: must hold utterances of supporters, got none")
     return list(pairs)
@@ -101,25 +103,29 @@ def measure(
     """Compare the strategies recognised in each text with its annotated strategy."""
     reader.hear([sentence for _, text in annotated for sentence in sentences(text)])  # one batch
     heard = [recognise(text, reader) for _, text in annotated]
-    agrees = [label in some for (label, _), some in zip(annotated, heard, strict=True)]
-    silent = [not some for some in heard]
-    by_label = {name: [n for n, (label, _) in enumerate(annotated) if label == name]
+    agrees = [label in recognised for (label, _), recognised in zip(annotated, heard, strict=True)]
+    silent = [not recognised for recognised in heard]
+    by_label = {name: [index for index, (label, _) in enumerate(annotated) if label == name]
                 for name in STRATEGIES}  # fmt: skip
-    judged = [n for n, (label, _) in enumerate(annotated) if label != "other"]
-    given = np.array([STRATEGIES.index(annotated[n][0]) for n in judged], np.int64)
-    last = [STRATEGIES.index(heard[n][-1]) if heard[n] else len(STRATEGIES) for n in judged]
+    judged = [index for index, (label, _) in enumerate(annotated) if label != "other"]
+    annotation = np.array([STRATEGIES.index(annotated[index][0]) for index in judged], np.int64)
+    last = [
+        STRATEGIES.index(heard[index][-1]) if heard[index] else len(STRATEGIES) for index in judged
+    ]
     return RecognitionAgreement(
         n=len(annotated),
         agreement=share(agrees),
-        heard_per_utterance=mean([len(some) for some in heard]),
-        kappa=_kappa_interval(given, np.array(last, np.int64)),
+        heard_per_utterance=mean([len(recognised) for recognised in heard]),
+        kappa=_kappa_interval(annotation, np.array(last, np.int64)),
         unheard=share(silent),
         not_language=share([language_guard.fault(text) is not None for _, text in annotated]),
         by_strategy={
             name: StrategyAgreement(
-                len(places), share([agrees[n] for n in places]), share([silent[n] for n in places])
+                len(indices),
+                share([agrees[index] for index in indices]),
+                share([silent[index] for index in indices]),
             )
-            for name, places in by_label.items()
+            for name, indices in by_label.items()
         },
         reader=reader.name,
     )
@@ -139,7 +145,7 @@ def _kappa_interval(first: Codes, second: Codes) -> ConfidenceInterval | None:
     if len(first) < 2 or not np.isfinite(value := kappa(first, second)):
         return None
     rng = np.random.default_rng(0)
-    places = rng.integers(0, len(first), (RESAMPLES, len(first)))
-    drawn = [kappa(first[at], second[at]) for at in places]
-    low, high = np.nanquantile(drawn, [0.025, 0.975])
+    samples = rng.integers(0, len(first), (RESAMPLES, len(first)))
+    resampled = [kappa(first[sample], second[sample]) for sample in samples]
+    low, high = np.nanquantile(resampled, [0.025, 0.975])
     return ConfidenceInterval(value, float(low), float(high))

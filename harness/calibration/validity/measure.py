@@ -77,13 +77,13 @@ class Validity:
 def measure(level: DifficultyConfig, half: str | None = None, reader: Reader = LEXICAL) -> Validity:
     """Measure the users of `level` on one half of the replies, or on all with None."""
     user = _User(simulated(level, reader))
-    chosen = [pair for pair in pairs() if half in (None, pair.half)]
+    selected = [pair for pair in pairs() if half in (None, pair.half)]
     single = [reply.text for reply in singles() if half in (None, reply.half)]
-    prepare([*single, *(text for pair in chosen for text in (pair.kind, pair.cruel))], reader)
-    kind, cruel = [pair.kind for pair in chosen], [pair.cruel for pair in chosen]
-    held = {
-        name: user.conversations(some)
-        for name, some in {
+    prepare([*single, *(text for pair in selected for text in (pair.kind, pair.cruel))], reader)
+    kind, cruel = [pair.kind for pair in selected], [pair.cruel for pair in selected]
+    conversations = {
+        name: user.conversations(replies)
+        for name, replies in {
             "kind": kind,
             "cruel": cruel,
             "neutral": texts(half, ["neutral"]),
@@ -91,9 +91,9 @@ def measure(level: DifficultyConfig, half: str | None = None, reader: Reader = L
             "low": texts(half, LOW_EFFORT),
         }.items()
     }
-    finals = {name: finals for name, (finals, _) in held.items()}
+    finals = {name: finals for name, (finals, _) in conversations.items()}
     rises_kind, rises_cruel = user.rises(kind), user.rises(cruel)
-    categories = np.array([pair.category for pair in chosen])
+    categories = np.array([pair.category for pair in selected])
     return Validity(
         kind_minus_cruel=mean(finals["kind"] - finals["cruel"]),
         kind_minus_start=mean(finals["kind"] - user.starts()),
@@ -101,7 +101,7 @@ def measure(level: DifficultyConfig, half: str | None = None, reader: Reader = L
         kind_minus_neutral=mean(finals["kind"] - finals["neutral"]),
         natural_minus_low_effort=mean(finals["natural"] - finals["low"]),
         cruel_heard=share(user.heard(cruel)),
-        cruel_rises=mean(held["cruel"][1]),
+        cruel_rises=mean(conversations["cruel"][1]),
         cruel_rises_at_opening=mean(rises_cruel),
         negations_heard=share(user.heard(texts(half, ["supportive_negation"]))),
         kind_words_rise=mean(user.rises(texts(half, ["hurtful_kind_words"]))),
@@ -120,21 +120,23 @@ def has_asked_word(answer: str, about: str) -> bool:
 
     False for an answer that refuses or does not know, whatever its words.
     """
-    said = sentences(answer)
-    closed = any(pattern.fullmatch(_plain(s)) for s in said for pattern in _closed())
-    return not closed and not _meant(answer).isdisjoint(_meant(about))
+    parts = sentences(answer)
+    closed = any(
+        pattern.fullmatch(_plain(sentence)) for sentence in parts for pattern in _refusal_patterns()
+    )
+    return not closed and not _content_words(answer).isdisjoint(_content_words(about))
 
 
-def _meant(text: str) -> set[str]:
+def _content_words(text: str) -> set[str]:
     return {stem(word) for word in words(text) if word not in FUNCTION_WORDS}
 
 
 @cache
-def _closed() -> tuple[re.Pattern[str], ...]:
-    lines = [line for name in CLOSED for some in ANSWERS[name].values() for line in some]
+def _refusal_patterns() -> tuple[re.Pattern[str], ...]:
+    lines = [line for name in CLOSED for group in ANSWERS[name].values() for line in group]
     lines += [line for name in CLOSED for line in LINES[name]["any"]]
     parts = ([_plain(part) for part in re.split(r"\{\w+\}", line)] for line in lines)
-    return tuple(re.compile(".*".join(map(re.escape, some))) for some in parts)
+    return tuple(re.compile(".*".join(map(re.escape, pattern_parts))) for pattern_parts in parts)
 
 
 def _plain(text: str) -> str:
@@ -163,8 +165,8 @@ class _User:
 
         Both have shape (USERS,). Lists of equal length get the same order, so twins are paired.
         """
-        held = [self._conversation(opening, replies) for opening in self._openings]
-        finals, chances = zip(*held, strict=True)
+        results = [self._conversation(opening, replies) for opening in self._openings]
+        finals, chances = zip(*results, strict=True)
         return np.array(finals), np.array(chances)
 
     def _conversation(self, turn: UserTurn, replies: Sequence[str]) -> tuple[float, float]:
@@ -182,8 +184,8 @@ class _User:
         """Return P(rise) after each reply, averaged over OPENINGS users, shape (replies,)."""
         states = [turn.state for turn in self._openings[:OPENINGS]]
         chances = self._simulator.rise_probabilities
-        said = [[SupporterReply(text)] * len(states) for text in replies]
-        return np.array([np.mean(chances(states, same)) for same in said])
+        batches = [[SupporterReply(text)] * len(states) for text in replies]
+        return np.array([np.mean(chances(states, batch)) for batch in batches])
 
     def heard(self, replies: Sequence[str]) -> list[bool]:
         """Return whether the first user hears each reply as hurtful."""
@@ -195,10 +197,12 @@ class _User:
 
     def answers_with_asked_word(self, half: str | None) -> list[bool]:
         """Return whether the answer to each question contains a word of what was asked about."""
-        asked = [(question, number % OPENINGS) for number, question in enumerate(questions(half))]
+        assigned = [
+            (question, number % OPENINGS) for number, question in enumerate(questions(half))
+        ]
         return [
-            has_asked_word(self._answer(self._openings[who], question.text).text, question.about)
-            for question, who in asked
+            has_asked_word(self._answer(self._openings[user], question.text).text, question.about)
+            for question, user in assigned
         ]
 
     def _answer(self, turn: UserTurn, text: str) -> UserTurn:

@@ -62,10 +62,16 @@ def singles() -> tuple[SingleReply, ...]:
 
 def questions(half: str | None) -> list[SingleReply]:
     """Return the questions that name what they ask about; `half` None means both halves."""
-    asked = [s for s in singles() if s.category == "question" and half in (None, s.half)]
-    return [s for s in asked if not FUNCTION_WORDS.issuperset(words(s.about))]
+    candidates = [
+        reply for reply in singles() if reply.category == "question" and half in (None, reply.half)
+    ]
+    return [reply for reply in candidates if not FUNCTION_WORDS.issuperset(words(reply.about))]
 
 
 def texts(half: str | None, categories: Sequence[str]) -> list[str]:
     """Return the single replies of `categories`; `half` None means both halves."""
-    return [s.text for s in singles() if s.category in categories and half in (None, s.half)]
+    return [
+        reply.text
+        for reply in singles()
+        if reply.category in categories and half in (None, reply.half)
+    ]

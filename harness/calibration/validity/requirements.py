@@ -25,11 +25,11 @@ def problems(measured: Mapping[str, Any]) -> list[str]:
     preferred, heard = measured.get("kind_minus_cruel"), measured.get("cruel_heard")
     reasons = []
     if preferred is None or not preferred["low"] > 0:  # `not >` also catches nan
-        shown = "nothing was measured"
+        evidence = "nothing was measured"
         if preferred is not None:
             low_high = f"[{preferred['low']:.1f}, {preferred['high']:.1f}]"
-            shown = f"kind minus cruel replies {preferred['value']:.1f} {low_high} points"
-        reasons.append(f"the user is not shown to prefer kindness to cruelty ({shown})")
+            evidence = f"kind minus cruel replies {preferred['value']:.1f} {low_high} points"
+        reasons.append(f"the user is not shown to prefer kindness to cruelty ({evidence})")
     if heard is None:
         reasons.append("the user is not shown to hear cruel replies as hurtful: none was answered")
     elif not heard["value"] >= LEAST_HEARD:
@@ -40,10 +40,10 @@ def problems(measured: Mapping[str, Any]) -> list[str]:
 def admission_problems(measured: Mapping[str, Any]) -> list[str]:
     """Return the reasons, one sentence each, why a served user with these measures is refused."""
     reasons = problems(measured)
-    for name, (most, words) in MOST.items():
+    for name, (limit, words) in MOST.items():
         value = measured.get(name)
-        if value is not None and not value["value"] <= most:
-            reasons.append(f"{value['value']:.0%} {words}, and at most {most:.0%} may")
+        if value is not None and not value["value"] <= limit:
+            reasons.append(f"{value['value']:.0%} {words}, and at most {limit:.0%} may")
     return reasons
 
 
@@ -54,15 +54,15 @@ def order_problem(easier: str, difference: Mapping[str, float] | None) -> list[s
     """
     if difference is None or difference["high"] >= 0:
         return []
-    shown = f"{difference['value']:.1f} [{difference['low']:.1f}, {difference['high']:.1f}]"
-    return [f"its users end above those of {easier} (difference {shown} points)"]
+    text = f"{difference['value']:.1f} [{difference['low']:.1f}, {difference['high']:.1f}]"
+    return [f"its users end above those of {easier} (difference {text} points)"]
 
 
 def bar() -> str:
     """Return a description of the requirements on a served user."""
-    most = "; ".join(f"at most {share:.0%} {words}" for share, words in MOST.values())
+    limits = "; ".join(f"at most {share:.0%} {words}" for share, words in MOST.values())
     return (
         "admitted where kind replies end above cruel ones, with an interval above 0; at least "
-        f"{LEAST_HEARD:.0%} of cruel replies lower the mood; {most}; "
+        f"{LEAST_HEARD:.0%} of cruel replies lower the mood; {limits}; "
         "no level ends above an easier one"
     )

@@ -73,12 +73,12 @@ def seeds_needed(spreads: tuple[float, float], margin: float, comparisons: float
 
     `spreads` are the standard deviations over seeds of the two groups. None above MOST_SEEDS.
     """
-    one, other = (spread**2 for spread in spreads)
-    together = one + other
+    first, second = (spread**2 for spread in spreads)
+    total = first + second
     # degrees of freedom per added seed: 2 if both spreads are equal, 1 if one of them is 0
-    free = 1 / ((one / together) ** 2 + (other / together) ** 2) if together else 2.0
+    df_per_seed = 1 / ((first / total) ** 2 + (second / total) ** 2) if total else 2.0
     for seeds in range(FEWEST_SEEDS, MOST_SEEDS + 1):
-        if (together / seeds) ** 0.5 * _reach(free * (seeds - 1), comparisons) <= margin:
+        if (total / seeds) ** 0.5 * _reach(df_per_seed * (seeds - 1), comparisons) <= margin:
             return seeds
     return None
 
@@ -100,7 +100,7 @@ MARGIN_OPTION = "--margin"
 def parse_margins(words: Sequence[str]) -> dict[str, float]:
     """Return DEFAULT_MARGINS updated by words QUANTITY=VALUE. Raise ConfigError for a bad word."""
     margins = dict(DEFAULT_MARGINS)
-    named: set[str] = set()
+    assigned: set[str] = set()
     for word in words:
         quantity, equals, text = word.partition("=")
         if quantity not in DEFAULT_MARGINS or not equals:
@@ -108,21 +108,21 @@ def parse_margins(words: Sequence[str]) -> dict[str, float]:
             raise ConfigError(
                 f"{MARGIN_OPTION}: must be QUANTITY=VALUE for one of {allowed}, got {word!r}"
             )
-        if quantity in named:
+        if quantity in assigned:
             raise ConfigError(
                 f"{MARGIN_OPTION}: must name a quantity once, got {quantity} again: {word!r}"
             )
-        named.add(quantity)
+        assigned.add(quantity)
         margins[quantity] = _positive(text, word)
     return margins
 
 
-def margins_of(given: Mapping[str, float]) -> dict[str, float]:
-    """Return DEFAULT_MARGINS updated by `given`. Raise ConfigError if a key or value is invalid."""
-    if not isinstance(given, Mapping):
-        raise ConfigError(f"margins: must map quantities to numbers, got {given!r}")
+def margins_of(updates: Mapping[str, float]) -> dict[str, float]:
+    """Return DEFAULT_MARGINS with `updates`. Raise ConfigError if a key or value is invalid."""
+    if not isinstance(updates, Mapping):
+        raise ConfigError(f"margins: must map quantities to numbers, got {updates!r}")
     margins = dict(DEFAULT_MARGINS)
-    for quantity, value in given.items():
+    for quantity, value in updates.items():
         if quantity not in DEFAULT_MARGINS:
             allowed = ", ".join(DEFAULT_MARGINS)
             raise ConfigError(f"margins: a key must be one of {allowed}, got {quantity!r}")

@@ -122,10 +122,10 @@ def restrict_to_horizon(
     the part it did, unless it had its onset before.
     """
     finished = [member for side in sides for member in side.members]
-    diverged = [m for side in sides for m in side.diverged if basis.onset(m) is None]
+    diverged = [member for side in sides for member in side.diverged if basis.onset(member) is None]
     shared = replace(basis, horizon=horizon([*finished, *diverged]))
-    onsets = [(m, basis.onset(m)) for side in sides for m in side.onset_members]
-    shares = [shared.share_at(m, onset.step) for m, onset in onsets if onset is not None]
+    onsets = [(member, basis.onset(member)) for side in sides for member in side.onset_members]
+    shares = [shared.share_at(member, onset.step) for member, onset in onsets if onset is not None]
     return shared if min(shares, default=shared.horizon) < shared.horizon else None
 
 
@@ -139,7 +139,9 @@ def restrict_to_shared_range(
     Only the part of each run in which its law was judged counts. Runs whose law fails do not narrow
     the range. None if there is no common range. `range_of`: only these groups determine the range.
     """
-    points = [basis.law_points(m) for side in range_of or sides for m in side.members]
-    settling = [p for p in points if p is not None and len(p)]
-    within = scales.shared_range(settling) if settling else None
+    points = [basis.law_points(member) for side in range_of or sides for member in side.members]
+    with_points = [
+        run_points for run_points in points if run_points is not None and len(run_points)
+    ]
+    within = scales.shared_range(with_points) if with_points else None
     return None if within is None else replace(basis, within=within)

@@ -55,60 +55,75 @@ def add_contrasts(
     `primary` names the primary quantity. The default order applies if it cannot be tested.
     """
     sides = pairs.compared_groups(groups, members)
-    every = pairs.pairs_to_compare(sides)
-    of_quantity = {
+    group_pairs = pairs.pairs_to_compare(sides)
+    tests = {
         quantity: _compare(
             [
                 differences.measure_pair(pair, quantity, margins[quantity], pool_unlike)
-                for pair in every
+                for pair in group_pairs
             ]
         )
         for quantity in CONTRASTED
     }
-    rows = _adjust_p(of_quantity, primary)
-    by_place: dict[int, list[Contrast]] = {}
-    for at, pair in enumerate(every):
-        contrasts = by_place.setdefault(pair.later.place, [])
-        contrasts += [_contrast(rows[quantity][at]) for quantity in CONTRASTED]
-    seeds = seed_numbers.by_place(sides)
+    rows = _adjust_p(tests, primary)
+    by_group: dict[int, list[Contrast]] = {}
+    for pair_index, pair in enumerate(group_pairs):
+        contrasts = by_group.setdefault(pair.later.place, [])
+        contrasts += [_contrast(rows[quantity][pair_index]) for quantity in CONTRASTED]
+    numbers = seed_numbers.by_place(sides)
     return tuple(
-        replace(group, contrasts=by_place.get(place, []), compared=seeds.get(place))
-        for place, group in enumerate(groups)
+        replace(group, contrasts=by_group.get(group_index, []), compared=numbers.get(group_index))
+        for group_index, group in enumerate(groups)
     )
 
 
-def _compare(every: Sequence[PairMeasurement]) -> list[_QuantityTest]:
+def _compare(measurements: Sequence[PairMeasurement]) -> list[_QuantityTest]:
     """Compare one quantity of every pair, with variances moderated over all groups."""
-    prior = moderation.prior(mean for taken in every for mean in taken.means or ())
-    return [_QuantityTest(t.pair, t.quantity, differences.compare(t, prior)) for t in every]
+    prior = moderation.prior(
+        mean for measurement in measurements for mean in measurement.means or ()
+    )
+    return [
+        _QuantityTest(
+            measurement.pair, measurement.quantity, differences.compare(measurement, prior)
+        )
+        for measurement in measurements
+    ]
 
 
 def _adjust_p(
-    of_quantity: Mapping[str, Sequence[_QuantityTest]], primary: str | None
+    tests: Mapping[str, Sequence[_QuantityTest]], primary: str | None
 ) -> dict[str, list[_QuantityTest]]:
     """Fill in the p of a difference and of equivalence, adjusted as described in `families`."""
     tested = {
         quantity: [i for i, row in enumerate(rows) if row.measured.estimate is not None]
-        for quantity, rows in of_quantity.items()
+        for quantity, rows in tests.items()
     }
-    plain: dict[str, list[float]] = {}
-    small: dict[str, list[float]] = {}
-    for quantity, places in tested.items():
-        measured = [of_quantity[quantity][i].measured for i in places]
-        told = [(m.estimate, m.margin) for m in measured if m.estimate is not None]
-        plain[quantity] = [claims.p_differs(estimate) for estimate, _ in told]
-        small[quantity] = [claims.p_equivalent(estimate, margin) for estimate, margin in told]
-    differs, equivalent = (families.adjust_families(of, primary) for of in (plain, small))
+    differs_p: dict[str, list[float]] = {}
+    equivalent_p: dict[str, list[float]] = {}
+    for quantity, indices in tested.items():
+        measured = [tests[quantity][i].measured for i in indices]
+        estimates = [
+            (difference.estimate, difference.margin)
+            for difference in measured
+            if difference.estimate is not None
+        ]
+        differs_p[quantity] = [claims.p_differs(estimate) for estimate, _ in estimates]
+        equivalent_p[quantity] = [
+            claims.p_equivalent(estimate, margin) for estimate, margin in estimates
+        ]
+    differs, equivalent = (
+        families.adjust_families(p_values, primary) for p_values in (differs_p, equivalent_p)
+    )
     adjusted = {}
-    for quantity, rows in of_quantity.items():
+    for quantity, rows in tests.items():
         family = differs[quantity]
-        filled = [replace(r, primary=family.primary, comparisons=family.first) for r in rows]
-        for at, place in enumerate(tested[quantity]):
-            filled[place] = replace(
-                filled[place],
-                p=plain[quantity][at],
-                p_differs=family.p[at],
-                p_equivalent=equivalent[quantity].p[at],
+        filled = [replace(row, primary=family.primary, comparisons=family.first) for row in rows]
+        for position, index in enumerate(tested[quantity]):
+            filled[index] = replace(
+                filled[index],
+                p=differs_p[quantity][position],
+                p_differs=family.p[position],
+                p_equivalent=equivalent[quantity].p[position],
             )
         adjusted[quantity] = filled
     return adjusted
@@ -152,8 +167,8 @@ def _group_difference(quantity: str, estimate: Estimate | None) -> GroupDifferen
     if estimate is None:
         return GroupDifference(None, None, None)
     interval = estimate.interval()
-    most = 1.0 if quantity == "onset" else math.inf
-    return GroupDifference(interval.value, max(interval.low, -most), min(interval.high, most))
+    limit = 1.0 if quantity == "onset" else math.inf
+    return GroupDifference(interval.value, max(interval.low, -limit), min(interval.high, limit))
 
 
 def _decide(row: _QuantityTest) -> tuple[str, str | None]:
@@ -193,9 +208,9 @@ def _unlike_failures(pair: GroupPair) -> tuple[float, float] | None:
 
 def _remedy_inactive(pair: GroupPair) -> int:
     """Count the runs of both groups whose remedy never acted."""
-    return sum(m.result.remedy_acted == 0 for side in pair.sides for m in side.members)
+    return sum(member.result.remedy_acted == 0 for side in pair.sides for member in side.members)
 
 
 def _invalid_users(pair: GroupPair) -> int:
     """Count the runs of both groups that train on users who are not valid."""
-    return sum(m.identity.invalid_users for side in pair.sides for m in side.members)
+    return sum(member.identity.invalid_users for side in pair.sides for member in side.members)

@@ -36,7 +36,7 @@ Numbers = Sequence[Mapping[int, float]]
 
 def complete_seeds(numbers: Numbers) -> list[int]:
     """Return the seeds that have a number in every arm."""
-    return sorted(set.intersection(*(set(of) for of in numbers)))
+    return sorted(set.intersection(*(set(by_seed) for by_seed in numbers)))
 
 
 def components(table: FactorialTable, numbers: Numbers) -> dict[str, dict[int, float]]:
@@ -49,12 +49,12 @@ def components(table: FactorialTable, numbers: Numbers) -> dict[str, dict[int, f
         return {}
     cells = _cells(table, numbers, seeds)
     rows, columns = _effects(cells)
-    both = cells - cells.mean(axis=(1, 2), keepdims=True) - rows - columns
-    of_rows, of_columns = cells.shape[1] - 1, cells.shape[2] - 1
+    interaction = cells - cells.mean(axis=(1, 2), keepdims=True) - rows - columns
+    row_df, column_df = cells.shape[1] - 1, cells.shape[2] - 1
     parts = {
-        table.rows: pseudo_values(rows[:, :, 0], of_rows),
-        table.columns: pseudo_values(columns[:, 0, :], of_columns),
-        table.interaction: pseudo_values(both.reshape(len(seeds), -1), of_rows * of_columns),
+        table.rows: pseudo_values(rows[:, :, 0], row_df),
+        table.columns: pseudo_values(columns[:, 0, :], column_df),
+        table.interaction: pseudo_values(interaction.reshape(len(seeds), -1), row_df * column_df),
     }
     return {
         name: {seed: float(value) for seed, value in zip(seeds, values, strict=True)}
@@ -65,48 +65,48 @@ def components(table: FactorialTable, numbers: Numbers) -> dict[str, dict[int, f
 def parts(link: Link, numbers: Numbers) -> dict[str, dict[int, float]]:
     """Return the components, that of the link's arm first."""
     assert link.crossed is not None
-    found = components(link.crossed, numbers)
-    return {name: found[name] for name in sorted(found, key=lambda name: name != link.arm)}
+    by_factor = components(link.crossed, numbers)
+    return {name: by_factor[name] for name in sorted(by_factor, key=lambda name: name != link.arm)}
 
 
 def differences(link: Link, numbers: Numbers) -> dict[int, float]:
     """Return seed -> pseudo-value of one factor's component minus that of the other factor."""
     assert link.crossed is not None
     assert link.against is not None
-    found = components(link.crossed, numbers)
-    if not found:
+    by_factor = components(link.crossed, numbers)
+    if not by_factor:
         return {}
-    one, other = found[link.arm], found[link.against]
-    return {seed: one[seed] - other[seed] for seed in one}
+    first, second = by_factor[link.arm], by_factor[link.against]
+    return {seed: first[seed] - second[seed] for seed in first}
 
 
-def pseudo_values(effects: Floats, free: int) -> Floats:
+def pseudo_values(effects: Floats, df: int) -> Floats:
     """Return the pseudo-value of each seed, shape (seeds,).
 
     U is the mean over pairs of seeds of the product of their effects, summed over levels and
-    divided by `free`. `effects` has shape (seeds, levels), with at least three seeds.
+    divided by `df`. `effects` has shape (seeds, levels), with at least three seeds.
     """
     seeds = len(effects)
-    products = effects @ effects.T / free
+    products = effects @ effects.T / df
     with_others = products.sum(axis=1) - products.diagonal()
     total = with_others.sum()
-    whole = total / (seeds * (seeds - 1))
-    without = (total - 2 * with_others) / ((seeds - 1) * (seeds - 2))
-    return np.asarray(seeds * whole - (seeds - 1) * without, float)
+    u = total / (seeds * (seeds - 1))
+    u_without = (total - 2 * with_others) / ((seeds - 1) * (seeds - 2))
+    return np.asarray(seeds * u - (seeds - 1) * u_without, float)
 
 
 def range_of(
-    link: Link, numbers: Numbers, seed: int, whole: tuple[float, float]
+    link: Link, numbers: Numbers, seed: int, bounds: tuple[float, float]
 ) -> tuple[float, float]:
-    """Return the range of a seed's pseudo-value if its missing numbers lie within `whole`.
+    """Return the range of a seed's pseudo-value if its missing numbers lie within `bounds`.
 
     The pseudo-value is linear in the seed's numbers, so the extremes put each missing number at an
-    end of `whole`. If only one seed is incomplete, the mean of the pseudo-values is the U of all
-    seeds. The range is unbounded if `whole` is, or below three complete seeds.
+    end of `bounds`. If only one seed is incomplete, the mean of the pseudo-values is the U of all
+    seeds. The range is unbounded if `bounds` are, or below three complete seeds.
     """
     assert link.crossed is not None
     seeds = complete_seeds(numbers)
-    if len(seeds) < FEWEST_SEEDS or not np.isfinite(whole).all():
+    if len(seeds) < FEWEST_SEEDS or not np.isfinite(bounds).all():
         return UNBOUNDED
     shape = len(link.crossed.arms), len(link.crossed.arms[0])
     rows, columns = _effects(_cells(link.crossed, numbers, seeds).mean(axis=0, keepdims=True))
@@ -114,16 +114,16 @@ def range_of(
     slopes = 2 * sign * (columns / (shape[1] - 1) / shape[0] - rows / (shape[0] - 1) / shape[1])
     base = float(np.mean([*differences(link, numbers).values()]))
     low = high = -base
-    for of, slope in zip(numbers, slopes.ravel(), strict=True):
-        ends = sorted(slope * at for at in ([of[seed]] if seed in of else whole))
+    for by_seed, slope in zip(numbers, slopes.ravel(), strict=True):
+        ends = sorted(slope * end for end in ([by_seed[seed]] if seed in by_seed else bounds))
         low, high = low + float(ends[0]), high + float(ends[-1])
     return low, high
 
 
 def _cells(table: FactorialTable, numbers: Numbers, seeds: Sequence[int]) -> Floats:
     """Return the numbers as an array of shape (seeds, rows, columns)."""
-    by_seed = np.array([[of[seed] for of in numbers] for seed in seeds], float)
-    return by_seed.reshape(len(seeds), len(table.arms), -1)
+    values = np.array([[by_seed[seed] for by_seed in numbers] for seed in seeds], float)
+    return values.reshape(len(seeds), len(table.arms), -1)
 
 
 def _effects(cells: Floats) -> tuple[Floats, Floats]:

@@ -64,10 +64,10 @@ def compare_arms(
     links: Sequence[Link], runs: Mapping[str, Mapping[int, Member]]
 ) -> tuple[DeafComparison, ...]:
     """Compare each arm of `links` at each level it is judged on. `runs`: arm -> seed -> run."""
-    places = dict.fromkeys(
+    arm_levels = dict.fromkeys(
         (arm, _level(link.evaluation)) for link in links for arm in link.named_arms
     )
-    return tuple(_of_arm(arm, level, list(runs[arm].values())) for arm, level in places)
+    return tuple(_compare_arm(arm, level, list(runs[arm].values())) for arm, level in arm_levels)
 
 
 def is_about_deaf_policies(arms: Sequence[DeafComparison]) -> bool | None:
@@ -83,16 +83,16 @@ def is_about_deaf_policies(arms: Sequence[DeafComparison]) -> bool | None:
 def _level(evaluation: str) -> str:
     if evaluation == EVALUATION:
         return OWN
-    named = (level for level in LEVELS if evaluation == f"eval/{level}/reward")
-    return next(named, evaluation)
+    levels = (level for level in LEVELS if evaluation == f"eval/{level}/reward")
+    return next(levels, evaluation)
 
 
-def _of_arm(arm: str, level: str, members: Sequence[Member]) -> DeafComparison:
-    measured = [(m.result.yardsticks or {}).get(level) for m in members]
+def _compare_arm(arm: str, level: str, members: Sequence[Member]) -> DeafComparison:
+    measured = [(member.result.yardsticks or {}).get(level) for member in members]
     ends = [end for end in measured if end is not None and end.reward is not None]
     if not ends:
         return DeafComparison(arm, level, None, 0, NOT_EVALUATED)
-    if any(_worth(end.anchors) < LEAST_WORTH for end in ends):
+    if any(_optimum_minus_deaf(end.anchors) < LEAST_WORTH for end in ends):
         return DeafComparison(arm, level, None, 0, LITTLE_TO_HEAR)
     differences = list(_differences(ends))
     if not differences:
@@ -109,7 +109,7 @@ def _of_arm(arm: str, level: str, members: Sequence[Member]) -> DeafComparison:
     )
 
 
-def _worth(anchors: AnchorRewards) -> float:
+def _optimum_minus_deaf(anchors: AnchorRewards) -> float:
     """Return the optimum minus the deaf schedule; infinity if either is not known."""
     if anchors.deaf is None or anchors.optimum is None:
         return math.inf
@@ -144,7 +144,7 @@ def _error(anchors: AnchorRewards) -> float:
 def _estimate(differences: Sequence[float], shared: float) -> Estimate:
     """Return the mean difference. Degrees of freedom: Satterthwaite 1946, shared error known."""
     seeds = len(differences)
-    of_seeds = float(np.std(differences, ddof=1)) / seeds**0.5
-    total = math.hypot(of_seeds, shared)
-    free = (seeds - 1) * (total / of_seeds) ** 4 if of_seeds > 0 else math.inf
-    return Estimate(float(np.mean(differences)), total, min(free, 1e6))
+    seed_error = float(np.std(differences, ddof=1)) / seeds**0.5
+    total = math.hypot(seed_error, shared)
+    df = (seeds - 1) * (total / seed_error) ** 4 if seed_error > 0 else math.inf
+    return Estimate(float(np.mean(differences)), total, min(df, 1e6))

@@ -96,44 +96,44 @@ def measure_pair(
             pair, quantity, column, MeasuredDifference(margin, incomparable=reason)
         )
     column = column or scales.own_column(pair.sides)
-    on = column if QUANTITIES[quantity].on_reward else None
-    lacking = incomparable.no_replicates(pair, quantity)
-    if lacking is not None:
-        known = _without_replicates(pair, quantity, margin, on, lacking)
-        return PairMeasurement(pair, quantity, column, known)
+    on_column = column if QUANTITIES[quantity].on_reward else None
+    no_replicates = incomparable.no_replicates(pair, quantity)
+    if no_replicates is not None:
+        no_estimate = _without_replicates(pair, quantity, margin, on_column, no_replicates)
+        return PairMeasurement(pair, quantity, column, no_estimate)
     basis = ComparisonBasis(column)
-    of_groups = _samples(pair.sides, quantity, basis)
-    if of_groups is None:
-        known = MeasuredDifference(
-            margin, on, **incomparable.nothing_to_compare(pair, quantity, basis)
+    samples = _samples(pair.sides, quantity, basis)
+    if samples is None:
+        no_estimate = MeasuredDifference(
+            margin, on_column, **incomparable.nothing_to_compare(pair, quantity, basis)
         )
-        return PairMeasurement(pair, quantity, column, known)
-    later, baseline = of_groups
+        return PairMeasurement(pair, quantity, column, no_estimate)
+    later, baseline = samples
     seeds = (len(later), len(baseline))
-    margin = _absolute(quantity, margin, of_groups)
+    margin = _absolute_margin(quantity, margin, samples)
     too_little = incomparable.too_little(pair, quantity, seeds, basis)
-    known = MeasuredDifference(margin, on, seeds, **too_little)
-    one, other = random_effects.mean(later), random_effects.mean(baseline)
-    if one is None or other is None:
-        return PairMeasurement(pair, quantity, column, known)
+    no_estimate = MeasuredDifference(margin, on_column, seeds, **too_little)
+    later_mean, baseline_mean = random_effects.mean(later), random_effects.mean(baseline)
+    if later_mean is None or baseline_mean is None:
+        return PairMeasurement(pair, quantity, column, no_estimate)
     means = (
-        GroupMean(pair.later.place, one, len(later)),
-        GroupMean(pair.baseline.place, other, len(baseline)),
+        GroupMean(pair.later.place, later_mean, len(later)),
+        GroupMean(pair.baseline.place, baseline_mean, len(baseline)),
     )
-    return PairMeasurement(pair, quantity, column, known, means)
+    return PairMeasurement(pair, quantity, column, no_estimate, means)
 
 
-def compare(taken: PairMeasurement, prior: Prior) -> MeasuredDifference:
+def compare(measurement: PairMeasurement, prior: Prior) -> MeasuredDifference:
     """Return the difference of the two means, with variances moderated by `prior`."""
-    estimate = prior.difference(*taken.means) if taken.means is not None else None
+    estimate = prior.difference(*measurement.means) if measurement.means is not None else None
     if estimate is None:
-        return taken.known
-    pair, quantity, column = taken.pair, taken.quantity, taken.column
-    found_at_all = claims.p_differs(estimate) < claims.LEVEL
+        return measurement.known
+    pair, quantity, column = measurement.pair, measurement.quantity, measurement.column
+    is_significant = claims.p_differs(estimate) < claims.LEVEL
     return replace(
-        taken.known,
+        measurement.known,
         estimate=estimate,
-        probe=_on_probe(pair, quantity, column) if found_at_all else None,
+        probe=_on_probe(pair, quantity, column) if is_significant else None,
         net_of_null=_net_of_null(pair, quantity, column),
         incomparable=None,
         open=None,
@@ -141,32 +141,36 @@ def compare(taken: PairMeasurement, prior: Prior) -> MeasuredDifference:
 
 
 def _without_replicates(
-    pair: GroupPair, quantity: str, margin: float, on: str | None, why: str
+    pair: GroupPair, quantity: str, margin: float, on_column: str | None, reason: str
 ) -> MeasuredDifference:
-    of_runs = _of_runs(pair, quantity)
-    errors = [(i.high - i.low) / 2 / NORMAL_95 for i in of_runs if isinstance(i, Interval)]
-    values = [i.value for i in of_runs if isinstance(i, Interval)]
+    run_values = _run_values(pair, quantity)
+    errors = [
+        (value.high - value.low) / 2 / NORMAL_95
+        for value in run_values
+        if isinstance(value, Interval)
+    ]
+    values = [value.value for value in run_values if isinstance(value, Interval)]
     scale = abs(float(np.mean(values))) if quantity == "a" and values else 1.0
     return MeasuredDifference(
         margin * scale,
-        on,
+        on_column,
         (_replicates(pair.later, quantity), _replicates(pair.baseline, quantity)),
         own_error=float(np.mean(np.square(errors))) ** 0.5 if errors else 0.0,
-        open=why,
+        open=reason,
     )
 
 
-def _of_runs(pair: GroupPair, quantity: str) -> list[Any]:
+def _run_values(pair: GroupPair, quantity: str) -> list[Any]:
     """Return the quantity of each run on the run's own basis."""
     if quantity == "fall":
         falls = quantities.values(quantity, pair.sides, ComparisonBasis(None))
-        return [fall for of_group in falls for fall in of_group]
+        return [fall for group_falls in falls for fall in group_falls]
     if quantity == "onset":
         return []
     return [
-        reward_column.number_on(m.result, quantity, m.column)
+        reward_column.number_on(member.result, quantity, member.column)
         for side in pair.sides
-        for m in side.members
+        for member in side.members
     ]
 
 
@@ -195,22 +199,24 @@ def _shared_basis(
     return restrict_to_shared_range(sides, basis) if quantity == "a" else basis
 
 
-def _absolute(quantity: str, margin: float, of_groups: tuple[Sample, Sample]) -> float:
+def _absolute_margin(quantity: str, margin: float, samples: tuple[Sample, Sample]) -> float:
     if quantity != "a":
         return margin
-    means = [random_effects.mean(sample) for sample in of_groups]
-    return margin * abs(sum(m.value for m in means if m is not None) / len(means))
+    means = [random_effects.mean(sample) for sample in samples]
+    return margin * abs(sum(mean.value for mean in means if mean is not None) / len(means))
 
 
 def _on_probe(pair: GroupPair, quantity: str, column: str | None) -> ProbeDifference | None:
     """Return the difference with H on frozen prefixes; None if a run has too few values of it."""
     members = [member for side in pair.sides for member in side.members_with(quantity)]
-    if quantity not in ON_VISITED_STATES or any(m.replicate.probe_course is None for m in members):
+    if quantity not in ON_VISITED_STATES or any(
+        member.replicate.probe_course is None for member in members
+    ):
         return None
-    of_groups = _samples(pair.sides, quantity, ComparisonBasis(column, probe=True))
-    if of_groups is None:
+    samples = _samples(pair.sides, quantity, ComparisonBasis(column, probe=True))
+    if samples is None:
         return ProbeDifference(None) if quantity == "onset" else None
-    estimate = random_effects.difference(*of_groups)
+    estimate = random_effects.difference(*samples)
     return ProbeDifference(estimate) if estimate is not None else None
 
 
@@ -220,12 +226,12 @@ def _net_of_null(pair: GroupPair, quantity: str, column: str | None) -> Estimate
         return None
     values = [
         [
-            quantities.net_of_null(QUANTITIES[quantity], m, ComparisonBasis(column))
-            for m in side.members
+            quantities.net_of_null(QUANTITIES[quantity], member, ComparisonBasis(column))
+            for member in side.members
         ]
         for side in pair.sides
     ]
-    if any(value is None for of_group in values for value in of_group):
+    if any(value is None for group_values in values for value in group_values):
         return None
     later, baseline = quantities.samples(quantity, values)
     return random_effects.difference(later, baseline)
@@ -240,9 +246,9 @@ def failure_rates(pair: GroupPair) -> tuple[float, float] | None:
 def _failure_rate(side: ComparedGroup) -> float | None:
     rates = []
     for member in side.members:
-        asked = setting(member.identity.config, "trainer", "conversations")
+        conversations = setting(member.identity.config, "trainer", "conversations")
         failed = member.replicate.failed_a_step
-        if failed is None or not isinstance(asked, int) or asked <= 0:
+        if failed is None or not isinstance(conversations, int) or conversations <= 0:
             return None
-        rates.append(failed / asked)
+        rates.append(failed / conversations)
     return float(np.mean(rates)) if rates else None

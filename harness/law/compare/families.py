@@ -43,18 +43,18 @@ class Family:
 
 
 def adjust_families(
-    of_quantity: Mapping[str, Sequence[float]], named: str | None = None
+    p_values: Mapping[str, Sequence[float]], preferred: str | None = None
 ) -> dict[str, Family]:
     """Return quantity -> its family with adjusted p, which is empty for a quantity without tests.
 
-    `named`: the quantity that is primary if it can be tested.
+    `preferred`: the quantity that is primary if it can be tested.
     """
-    tested = {quantity: claims.holm(p) for quantity, p in of_quantity.items() if len(p)}
-    order = PRIMARY if named is None else (named, *PRIMARY)
+    tested = {quantity: claims.holm(p) for quantity, p in p_values.items() if len(p)}
+    order = PRIMARY if preferred is None else (preferred, *PRIMARY)
     primary = next((quantity for quantity in order if quantity in tested), None)
     shares = _pass_on_shares(tested, _initial_shares(tested, primary), primary)
     families = {}
-    for quantity, p in of_quantity.items():
+    for quantity, p in p_values.items():
         if quantity not in tested:
             families[quantity] = Family((), False, 1.0)
             continue
@@ -69,21 +69,28 @@ def _initial_shares(tested: Mapping[str, Sequence[float]], primary: str | None) 
     others = len(tested) - 1
     if others <= 0:
         return dict.fromkeys(tested, 1.0)
-    rest = (1 - PRIMARY_SHARE) / others
-    return {quantity: PRIMARY_SHARE if quantity == primary else rest for quantity in tested}
+    other_share = (1 - PRIMARY_SHARE) / others
+    return {quantity: PRIMARY_SHARE if quantity == primary else other_share for quantity in tested}
 
 
 def _pass_on_shares(
     tested: Mapping[str, Sequence[float]], shares: Mapping[str, float], primary: str | None
 ) -> dict[str, float]:
-    """Return the shares after every family that is decided as a whole passed its share on."""
-    final, held = dict(shares), dict(shares)
-    while len(held) > 1:
-        whole = next((q for q in held if max(tested[q]) / held[q] < claims.LEVEL), None)
-        if whole is None:
+    """Return the shares after every family that is fully decided passed its share on."""
+    final, open_shares = dict(shares), dict(shares)
+    while len(open_shares) > 1:
+        decided = next(
+            (
+                quantity
+                for quantity in open_shares
+                if max(tested[quantity]) / open_shares[quantity] < claims.LEVEL
+            ),
+            None,
+        )
+        if decided is None:
             break
-        freed = held.pop(whole)
-        heirs = [quantity for quantity in held if quantity != primary] or list(held)
+        freed = open_shares.pop(decided)
+        heirs = [quantity for quantity in open_shares if quantity != primary] or list(open_shares)
         for quantity in heirs:
-            final[quantity] = held[quantity] = held[quantity] + freed / len(heirs)
+            final[quantity] = open_shares[quantity] = open_shares[quantity] + freed / len(heirs)
     return final

@@ -68,8 +68,8 @@ def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = 
     Runs of one config with different measurement cards form separate groups unless `pool_unlike`.
     Unfinished runs are in no mean unless `with_unfinished`.
     """
-    configured = [m for m in members if m.identity.config is not None]
-    configs = [flatten_config(m.identity.full_config or {}) for m in configured]
+    configured = [member for member in members if member.identity.config is not None]
+    configs = [flatten_config(member.identity.full_config or {}) for member in configured]
     cards = [{} if pool_unlike else card for card in _cards(configured, configs, with_unfinished)]
     axes = [{**config, **card} for config, card in zip(configs, cards, strict=True)]
     names = distinguishing_axes(axes)
@@ -77,8 +77,12 @@ def group(members: Sequence[Member], pool_unlike: bool, with_unfinished: bool = 
     for index, values in enumerate(axes):
         by_config.setdefault(_text(values), []).append(index)
     groups = tuple(
-        _pool({n: axes[at[0]].get(n) for n in names}, [configured[i] for i in at], with_unfinished)
-        for at in by_config.values()
+        _pool(
+            {name: axes[indices[0]].get(name) for name in names},
+            [configured[index] for index in indices],
+            with_unfinished,
+        )
+        for indices in by_config.values()
     )
     return Grouping(groups, _skip_other_cards(configured, configs, cards))
 
@@ -89,25 +93,25 @@ def _cards(members: Sequence[Member], configs: Sequence[Axes], with_unfinished: 
     A run without a card that is in no mean, such as one that failed at the start, takes the first
     card of its config.
     """
-    measured = [flatten_config(m.identity.measurement, "measurement") for m in members]
+    cards = [flatten_config(member.identity.measurement, "measurement") for member in members]
     first: dict[str, Axes] = {}
-    counted = [is_counted(member, with_unfinished) for member in members]
-    for config, card, counts_too in zip(configs, measured, counted, strict=True):
-        if counts_too:
+    in_means = [is_counted(member, with_unfinished) for member in members]
+    for config, card, in_mean in zip(configs, cards, in_means, strict=True):
+        if in_mean:
             first.setdefault(_text(config), card)
     return [
-        card if card or counts_too else first.get(_text(config), {})
-        for config, card, counts_too in zip(configs, measured, counted, strict=True)
+        card if card or in_mean else first.get(_text(config), {})
+        for config, card, in_mean in zip(configs, cards, in_means, strict=True)
     ]
 
 
-def flatten_config(values: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+def flatten_config(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Flatten a config to dotted key -> value. `GROUP.name` becomes `GROUP`."""
     dotted: dict[str, Any] = {}
     for key, value in values.items():
-        if not above and key in NO_AXES:
+        if not prefix and key in NO_AXES:
             continue
-        path = f"{above}.{key}" if above else key
+        path = f"{prefix}.{key}" if prefix else key
         if path.endswith(keys.CHANGES_NO_RUN):
             continue
         if isinstance(value, dict):
@@ -123,15 +127,17 @@ def _text(value: Any) -> str:
 
 def distinguishing_axes(axes: Sequence[Axes]) -> list[str]:
     """Return the axes that differ, without those determined by earlier axes (names come first)."""
-    every = dict.fromkeys(key for values in axes for key in values)
-    chosen: list[str] = []
+    names = dict.fromkeys(key for values in axes for key in values)
+    distinguishing: list[str] = []
     classes: list[tuple[str, ...]] = [() for _ in axes]
-    for key in sorted(every, key=lambda k: (k.startswith("measurement"), "." in k)):
-        finer = [(*c, _text(v.get(key))) for c, v in zip(classes, axes, strict=True)]
+    for key in sorted(names, key=lambda name: (name.startswith("measurement"), "." in name)):
+        finer = [
+            (*label, _text(values.get(key))) for label, values in zip(classes, axes, strict=True)
+        ]
         if len(set(finer)) > len(set(classes)):
-            chosen.append(key)
+            distinguishing.append(key)
             classes = finer
-    return chosen
+    return distinguishing
 
 
 def is_counted(member: Member, with_unfinished: bool) -> bool:
@@ -140,39 +146,45 @@ def is_counted(member: Member, with_unfinished: bool) -> bool:
 
 
 def _pool(key: Axes, members: Sequence[Member], with_unfinished: bool) -> GroupResult:
-    runs = [m.result for m in members if is_counted(m, with_unfinished)]
-    lost = [m.result for m in members if m.diverged and not is_counted(m, with_unfinished)]
+    runs = [member.result for member in members if is_counted(member, with_unfinished)]
+    diverged = [
+        member.result
+        for member in members
+        if member.diverged and not is_counted(member, with_unfinished)
+    ]
     column = common_column(runs)
     failing = [run.run for run in runs if law_fails(run, column)]
     return GroupResult(
         key=dict(key),
-        runs=[r.run for r in runs],
+        runs=[run.run for run in runs],
         law_fails=failing,
-        a=_mean(runs, "a", column, len(lost)),
-        ceiling=_mean(runs, "ceiling", column, len(lost)),
-        gain=_mean(runs, "gain", column, len(lost)),
-        onset=_onset([*runs, *lost]),
+        a=_mean(runs, "a", column, len(diverged)),
+        ceiling=_mean(runs, "ceiling", column, len(diverged)),
+        gain=_mean(runs, "gain", column, len(diverged)),
+        onset=_onset([*runs, *diverged]),
         unknown_seeds=count_unknown_seeds([run.seed for run in runs]),
         reward=column,
         why=why_no_column(runs),
-        unfinished=[m.result.run for m in members if m.result.unfinished is not None],
-        diverged=[m.result.run for m in members if m.diverged],
+        unfinished=[
+            member.result.run for member in members if member.result.unfinished is not None
+        ],
+        diverged=[member.result.run for member in members if member.diverged],
     )
 
 
-def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -> SeedMean:
+def _mean(runs: Sequence[RunResult], name: str, column: str | None, diverged: int) -> SeedMean:
     """Return the mean over the runs on one column.
 
     Diverged runs are censored, and for a and the ceiling also runs without a single law.
     """
     left_out = [name != "gain" and law_fails(run, column) for run in runs]
-    told = [
-        None if out else number_on(run, name, column)
-        for run, out in zip(runs, left_out, strict=True)
+    numbers = [
+        None if is_left_out else number_on(run, name, column)
+        for run, is_left_out in zip(runs, left_out, strict=True)
     ]
-    of_runs = [*told, *[None] * lost]
+    values = [*numbers, *[None] * diverged]
     return drop_interval_of_repeats(
-        (unweighted_mean if name == "gain" else random_effects_mean)(of_runs),
+        (unweighted_mean if name == "gain" else random_effects_mean)(values),
         [run.seed for run in runs],
     )
 
@@ -180,11 +192,11 @@ def _mean(runs: Sequence[RunResult], name: str, column: str | None, lost: int) -
 def _onset(runs: Sequence[RunResult]) -> SeedMean:
     """Return the mean onset. Runs without an onset, including diverged ones, are censored."""
     onsets = [run.onset.step for run in runs if run.onset and run.onset.is_collapse]
-    onset = _within_the_run(mean_over_seeds(onsets, censored=len(runs) - len(onsets)))
+    onset = _clip_at_zero(mean_over_seeds(onsets, censored=len(runs) - len(onsets)))
     return drop_interval_of_repeats(onset, [run.seed for run in runs])
 
 
-def _within_the_run(onset: SeedMean) -> SeedMean:
+def _clip_at_zero(onset: SeedMean) -> SeedMean:
     """Clip the interval at 0: with few seeds it can reach before the first step."""
     return onset if onset.low is None else replace(onset, low=max(onset.low, 0.0))
 
@@ -196,11 +208,15 @@ def _skip_other_cards(
     first: dict[str, int] = {}
     entries = []
     for index, (member, card) in enumerate(zip(members, cards, strict=True)):
-        other = first.setdefault(_text(configs[index]), index)
-        unlike = sorted(
-            k for k in card.keys() | cards[other].keys() if card.get(k) != cards[other].get(k)
+        first_index = first.setdefault(_text(configs[index]), index)
+        differing = sorted(
+            key
+            for key in card.keys() | cards[first_index].keys()
+            if card.get(key) != cards[first_index].get(key)
         )
-        if unlike:
-            reason = f"not pooled: {unlike[0]} differs from that of {members[other].result.run}"
+        if differing:
+            reason = (
+                f"not pooled: {differing[0]} differs from that of {members[first_index].result.run}"
+            )
             entries.append(SkippedPath(member.result.run, reason))
     return tuple(entries)

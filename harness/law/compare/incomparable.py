@@ -23,9 +23,9 @@ def why(pair: GroupPair, quantity: str, column: str | None, pool_unlike: bool) -
     """
     if len(pair.axes) > 1:
         return f"differ in {len(pair.axes)} axes: {', '.join(pair.axes)}"
-    unlike = [] if pool_unlike else _unlike_cards(pair, quantity)
-    if unlike:
-        return f"measured in different ways: {unlike[0]}"
+    differing = [] if pool_unlike else _unlike_cards(pair, quantity)
+    if differing:
+        return f"measured in different ways: {differing[0]}"
     for side in pair.sides:
         if not side.members_with(quantity):
             return f"no run of {side.name} is finished"
@@ -38,8 +38,10 @@ def why(pair: GroupPair, quantity: str, column: str | None, pool_unlike: bool) -
 
 def _unlike_cards(pair: GroupPair, quantity: str) -> list[str]:
     """Return the dotted keys that differ between the cards and matter for the quantity."""
-    one, other = pair.later.card, pair.baseline.card
-    keys = sorted(k for k in one.keys() | other.keys() if one.get(k) != other.get(k))
+    later, baseline = pair.later.card, pair.baseline.card
+    keys = sorted(
+        key for key in later.keys() | baseline.keys() if later.get(key) != baseline.get(key)
+    )
     ignored = ("reward.",) if quantity in TOLD_BY_H else ("reward.", "entropy.", "probe")
     if any(axis.partition(".")[0] == "policy" for axis in pair.axes):
         ignored = (*ignored, "start_model")  # a policy axis may change the start model itself
@@ -55,8 +57,8 @@ def no_replicates(pair: GroupPair, quantity: str) -> str | None:
         runs = side.members_with(quantity)
         unknown = seed_means.count_unknown_seeds([member.identity.seed for member in runs])
         if unknown:
-            of = f"{unknown} of {len(runs)} runs of {side.name}"
-            return f"the seed of {of} is unknown, so the runs may be repeats of one seed"
+            count = f"{unknown} of {len(runs)} runs of {side.name}"
+            return f"the seed of {count} is unknown, so the runs may be repeats of one seed"
     return None
 
 
@@ -73,8 +75,8 @@ def nothing_to_compare(pair: GroupPair, quantity: str, basis: ComparisonBasis) -
 
 def _until_diverged(pair: GroupPair) -> str:
     """Return the end of the sentence if some run diverged."""
-    lost = [share_done(m) for side in pair.sides for m in side.diverged]
-    return f"; one diverged at {min(lost):.0%} of its steps" if lost else ""
+    shares = [share_done(member) for side in pair.sides for member in side.diverged]
+    return f"; one diverged at {min(shares):.0%} of its steps" if shares else ""
 
 
 def _lawless(pair: GroupPair, quantity: str, basis: ComparisonBasis) -> str | None:
@@ -95,7 +97,7 @@ def too_little(
     lawless = _lawless(pair, quantity, basis)
     if lawless is not None:
         return {"incomparable": lawless}
-    where = " within the range of H that all pass through" if quantity == "a" else ""
-    moving = "" if quantity == "fall" else f" and an H that varies{where}"
-    reason = f"{TOO_FEW}{moving}; {seeds[0]} and {seeds[1]} have"
+    range_note = " within the range of H that all pass through" if quantity == "a" else ""
+    condition = "" if quantity == "fall" else f" and an H that varies{range_note}"
+    reason = f"{TOO_FEW}{condition}; {seeds[0]} and {seeds[1]} have"
     return {"incomparable" if quantity == "a" else "open": reason}

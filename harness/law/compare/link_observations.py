@@ -61,35 +61,40 @@ def observe_link(link: Link, arms: ArmRuns) -> LinkObservations:
     quantity, names = quantities.of_link(link), link.named_arms
     sides = [arms.runs[arm] for arm in names]
     basis = ComparisonBasis(
-        link.evaluation, horizon=horizon(m for runs in sides for m in runs.values())
+        link.evaluation, horizon=horizon(member for runs in sides for member in runs.values())
     )
-    of_side = from_median if link.spread else dict[int, float]
+    transform = from_median if link.spread else dict[int, float]
     value = partial(quantity.value, basis=basis)
-    numbers = [of_side(_numbers(runs, value)) for runs in sides]
+    numbers = [transform(_numbers(runs, value)) for runs in sides]
     plain, net = _judged_differences(link, numbers), None
-    of_nets: list[dict[int, float]] = []
+    net_numbers: list[dict[int, float]] = []
     if link.net_of_null:
-        of_run = partial(quantities.net_of_null, quantity, basis=basis)
-        of_nets = [of_side(_numbers(runs, of_run)) for runs in sides]
-        net = _judged_differences(link, of_nets)
-    counted = [runs[seed] for runs, of in zip(sides, numbers, strict=True) for seed in of]
-    censored = sum(quantity.censored(member, basis) for member in counted)
-    told = crossed.complete_seeds(numbers) if link.crossed else plain
-    of_arms = {arm: {s: of[s] for s in told} for arm, of in zip(names, numbers, strict=True)}
-    own = of_arms if link.crossed is None else crossed.parts(link, numbers)
-    between = link.against is not None
+        net_value = partial(quantities.net_of_null, quantity, basis=basis)
+        net_numbers = [transform(_numbers(runs, net_value)) for runs in sides]
+        net = _judged_differences(link, net_numbers)
+    members = [runs[seed] for runs, by_seed in zip(sides, numbers, strict=True) for seed in by_seed]
+    censored = sum(quantity.censored(member, basis) for member in members)
+    seeds = crossed.complete_seeds(numbers) if link.crossed else plain
+    by_arm = {
+        arm: {seed: by_seed[seed] for seed in seeds}
+        for arm, by_seed in zip(names, numbers, strict=True)
+    }
+    own = by_arm if link.crossed is None else crossed.parts(link, numbers)
+    is_between_arms = link.against is not None
     return LinkObservations(
         link,
         plain,
         net,
         censored if quantity.step else None,
-        len(counted),
-        own if between else {},
-        _gains(sides, names, basis) if between and quantity.on_reward and not link.spread else {},
+        len(members),
+        own if is_between_arms else {},
+        _gains(sides, names, basis)
+        if is_between_arms and quantity.on_reward and not link.spread
+        else {},
         {seed: " ".join(_name(runs[seed]) for runs in sides) for seed in plain},
-        _lost(link, quantity, basis, arms, numbers, of_nets),
-        _unanswered(link, [m for runs in sides for m in runs.values()]),
-        of_arms if link.crossed else {},
+        _lost_pairs(link, quantity, basis, arms, numbers, net_numbers),
+        _unanswered(link, [member for runs in sides for member in runs.values()]),
+        by_arm if link.crossed else {},
     )
 
 
@@ -100,20 +105,20 @@ def _unanswered(link: Link, members: Sequence[Member]) -> dict[str, str]:
     """
     if link.probe is None:
         return {}
-    why = partial(probe_readings.why_not, link.probe, link.quantity)
-    found: dict[str, str | None] = {}
+    explain = partial(probe_readings.why_not, link.probe, link.quantity)
+    reasons: dict[str, str | None] = {}
     for member in members:
         nulls = member.nulls if link.net_of_null else ()
         until = min(run.last_step for run in (member.replicate, *nulls))
         for run in (member.replicate, *nulls):
-            found[run.folder.name if run.folder else _name(member)] = why(run, until)
-    return {name: reason for name, reason in found.items() if reason is not None}
+            reasons[run.folder.name if run.folder else _name(member)] = explain(run, until)
+    return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
 def from_median(numbers: Mapping[int, float]) -> dict[int, float]:
     """Return the absolute deviation of each number from their median, by seed."""
-    middle = median(numbers.values()) if numbers else 0.0
-    return {seed: abs(number - middle) for seed, number in numbers.items()}
+    centre = median(numbers.values()) if numbers else 0.0
+    return {seed: abs(number - centre) for seed, number in numbers.items()}
 
 
 def _name(member: Member) -> str:
@@ -124,67 +129,74 @@ def _gains(
     sides: Sequence[Runs], names: Sequence[str], basis: ComparisonBasis
 ) -> dict[str, Sequence[float]]:
     """Return the gains of the runs of each arm, regardless of the link's quantity."""
-    of_run = partial(QUANTITIES["gain"].value, basis=basis)
-    gains = [list(_numbers(runs, of_run).values()) for runs in sides]
+    gain = partial(QUANTITIES["gain"].value, basis=basis)
+    gains = [list(_numbers(runs, gain).values()) for runs in sides]
     return dict(zip(names, gains, strict=True))
 
 
-def _lost(
+def _lost_pairs(
     link: Link,
     quantity: RunQuantity,
     basis: ComparisonBasis,
     arms: ArmRuns,
     numbers: Sequence[Mapping[int, float]],
-    nets: Sequence[Mapping[int, float]],
+    net_numbers: Sequence[Mapping[int, float]],
 ) -> dict[int, LostPair]:
     """Return the pairs without a number because one of their runs or null controls diverged."""
     names = link.named_arms
-    members = [m for runs in arms.runs.values() for m in runs.values()]
+    members = [member for runs in arms.runs.values() for member in runs.values()]
     nulls = [
-        one for of in arms.diverged.values() for one in of.values() if one.identity.null_control
+        run
+        for by_seed in arms.diverged.values()
+        for run in by_seed.values()
+        if run.identity.null_control
     ]
-    lost: dict[int, list[str]] = {}
+    descriptions: dict[int, list[str]] = {}
     for arm in names:
-        for seed, one in arms.diverged.get(arm, {}).items():
-            lost.setdefault(seed, []).append(one.description)
-        for seed, member in arms.runs[arm].items() if nets else ():
-            of_null = dict.fromkeys(one.description for one in nulls if one.is_null_of(member))
-            if of_null:
-                lost.setdefault(seed, []).extend(of_null)
-    if not lost:
+        for seed, run in arms.diverged.get(arm, {}).items():
+            descriptions.setdefault(seed, []).append(run.description)
+        for seed, member in arms.runs[arm].items() if net_numbers else ():
+            null_descriptions = dict.fromkeys(
+                run.description for run in nulls if run.is_null_of(member)
+            )
+            if null_descriptions:
+                descriptions.setdefault(seed, []).extend(null_descriptions)
+    if not descriptions:
         return {}
     name = quantities.OLD_NAMES.get(link.quantity, link.quantity)
     if link.probe is None:
-        plain = worst_case.range_of(name, quantity, basis, members)
+        plain_range = worst_case.range_of(name, quantity, basis, members)
     else:
-        plain = worst_case.UNBOUNDED
+        plain_range = worst_case.UNBOUNDED
     if link.spread:
-        plain = (0.0, plain[1] - plain[0])
-    net = worst_case.difference(plain, plain) if nets else plain
-    found = {}
-    for seed, told in sorted(lost.items()):
-        if all(seed in of for of in nets or numbers):
+        plain_range = (0.0, plain_range[1] - plain_range[0])
+    net_range = worst_case.difference(plain_range, plain_range) if net_numbers else plain_range
+    pairs = {}
+    for seed, described in sorted(descriptions.items()):
+        if all(seed in by_seed for by_seed in net_numbers or numbers):
             continue  # one of several null controls was lost; the others suffice
-        of_plain = _pair_range(link, seed, plain, numbers)
-        low, high = _pair_range(link, seed, net, nets) if nets else of_plain
-        known = all(seed in of for of in numbers)
-        found[seed] = LostPair(tuple(told), low, high, of_plain if nets and not known else None)
-    return found
+        pair_range = _pair_range(link, seed, plain_range, numbers)
+        low, high = _pair_range(link, seed, net_range, net_numbers) if net_numbers else pair_range
+        has_number = all(seed in by_seed for by_seed in numbers)
+        pairs[seed] = LostPair(
+            tuple(described), low, high, pair_range if net_numbers and not has_number else None
+        )
+    return pairs
 
 
 def _pair_range(
-    link: Link, seed: int, whole: tuple[float, float], numbers: Sequence[Mapping[int, float]]
+    link: Link, seed: int, bounds: tuple[float, float], numbers: Sequence[Mapping[int, float]]
 ) -> tuple[float, float]:
-    """Return the range of a pair's difference, with the range `whole` for a missing number."""
+    """Return the range of a pair's difference, with the range `bounds` for a missing number."""
     if link.crossed is not None:
-        return crossed.range_of(link, numbers, seed, whole)
-    sides = [(of[seed], of[seed]) if seed in of else whole for of in numbers]
-    return worst_case.difference(sides[0], sides[1] if len(sides) > 1 else None)
+        return crossed.range_of(link, numbers, seed, bounds)
+    ranges = [(by_seed[seed], by_seed[seed]) if seed in by_seed else bounds for by_seed in numbers]
+    return worst_case.difference(ranges[0], ranges[1] if len(ranges) > 1 else None)
 
 
-def _numbers(runs: Runs, of_run: Callable[[Member], Interval | None]) -> dict[int, float]:
+def _numbers(runs: Runs, value_of: Callable[[Member], Interval | None]) -> dict[int, float]:
     """Return the numbers of the runs that have one, by seed."""
-    values = {seed: of_run(runs[seed]) for seed in sorted(runs)}
+    values = {seed: value_of(runs[seed]) for seed in sorted(runs)}
     return {seed: value.value for seed, value in values.items() if value is not None}
 
 

@@ -74,52 +74,55 @@ def run_link_test(
     link: Link,
     differences: Mapping[int, float],
     net: Mapping[int, float] | None,
-    lost: Mapping[int, LostPair],
+    lost_pairs: Mapping[int, LostPair],
 ) -> LinkTestResult | None:
     """Test the pairs of a link; None if there are too few or they have no spread."""
     sign = SIGNS[link.direction]
-    found = _estimates(differences, net)
-    if found is None:
+    estimates = _estimates(differences, net)
+    if estimates is None:
         return None
-    p = verdict_p_values(found, sign, link.margin)
-    if not lost:
-        return LinkTestResult(*found, p, p, None, None)
-    against, towards = (_with_lost(differences, net, lost, side) for side in (-sign, sign))
+    p = verdict_p_values(estimates, sign, link.margin)
+    if not lost_pairs:
+        return LinkTestResult(*estimates, p, p, None, None)
+    against, towards = (
+        _estimates_at_end(differences, net, lost_pairs, side) for side in (-sign, sign)
+    )
     adverse = verdict_p_values(against, sign, link.margin)
-    kind = verdict_p_values(towards, sign, link.margin)
+    favourable = verdict_p_values(towards, sign, link.margin)
     worst = VerdictPValues(
         max(p.supported, adverse.supported),
-        max(p.contradicted, kind.contradicted),
-        max(p.no_effect, kind.no_effect),
+        max(p.contradicted, favourable.contradicted),
+        max(p.no_effect, favourable.no_effect),
     )
-    return LinkTestResult(*found, p, worst, against and against[0], towards and towards[0])
+    return LinkTestResult(*estimates, p, worst, against and against[0], towards and towards[0])
 
 
 def adjust_p(
-    asked: Sequence[LinkTestAtLook], deciding: bool, at_worst: bool = False
+    tests: Sequence[LinkTestAtLook], deciding: bool, at_worst: bool = False
 ) -> list[VerdictPValues]:
     """Adjust the p of links for looks, and by Holm over the links of the family.
 
     `deciding`: the links must all be supported, which needs no Holm correction of `supported` (an
     intersection-union test, Berger 1982).
     """
-    p = [one.tested.p_at_worst if at_worst else one.tested.p for one in asked]
-    together = [one.together for one in asked]
-    alone = [_times(one.supported, a.alone) for one, a in zip(p, asked, strict=True)]
-    supported = alone if deciding else _holm([one.supported for one in p], together)
-    contradicted = _holm([one.contradicted for one in p], together)
-    no_effect = _holm([one.no_effect for one in p], together)
+    p = [test.tested.p_at_worst if at_worst else test.tested.p for test in tests]
+    together = [test.together for test in tests]
+    alone = [_times(values.supported, test.alone) for values, test in zip(p, tests, strict=True)]
+    supported = alone if deciding else _holm([values.supported for values in p], together)
+    contradicted = _holm([values.contradicted for values in p], together)
+    no_effect = _holm([values.no_effect for values in p], together)
     return [
-        VerdictPValues(*three) for three in zip(supported, contradicted, no_effect, strict=True)
+        VerdictPValues(*p_values)
+        for p_values in zip(supported, contradicted, no_effect, strict=True)
     ]
 
 
-def _holm(p: Sequence[float], prices: Sequence[float | None]) -> list[float]:
-    return claims.holm([_times(one, price) for one, price in zip(p, prices, strict=True)])
+def _holm(p: Sequence[float], factors: Sequence[float | None]) -> list[float]:
+    return claims.holm([_times(value, factor) for value, factor in zip(p, factors, strict=True)])
 
 
-def _times(p: float, price: float | None) -> float:
-    return 1.0 if price is None else min(1.0, p * price)
+def _times(p: float, factor: float | None) -> float:
+    return 1.0 if factor is None else min(1.0, p * factor)
 
 
 def _estimates(
@@ -132,15 +135,15 @@ def _estimates(
 
 
 def verdict_p_values(
-    found: tuple[Estimate, Estimate] | None, sign: int, margin: float
+    estimates: tuple[Estimate, Estimate] | None, sign: int, margin: float
 ) -> VerdictPValues:
     """Return the p of each verdict; all are 1 if there is no estimate."""
-    if found is None:
+    if estimates is None:
         return VerdictPValues(1.0, 1.0, 1.0)
     return VerdictPValues(
-        max(_p_beyond(one, sign) for one in found),
-        max(_p_beyond(one, -sign) for one in found),
-        claims.p_short(found[0], sign, margin),
+        max(_p_beyond(estimate, sign) for estimate in estimates),
+        max(_p_beyond(estimate, -sign) for estimate in estimates),
+        claims.p_short(estimates[0], sign, margin),
     )
 
 
@@ -149,15 +152,17 @@ def _p_beyond(estimate: Estimate, sign: int) -> float:
     return claims.p_differs(estimate) if sign * estimate.value > 0 else 1.0
 
 
-def _with_lost(
+def _estimates_at_end(
     differences: Mapping[int, float],
     net: Mapping[int, float] | None,
-    lost: Mapping[int, LostPair],
+    lost_pairs: Mapping[int, LostPair],
     side: int,
 ) -> tuple[Estimate, Estimate] | None:
     """Return the estimates with lost pairs at one end of their ranges; None if it is infinite."""
-    judged = {seed: one.high if side > 0 else one.low for seed, one in lost.items()}
-    plain = {seed: one.plain[side > 0] for seed, one in lost.items() if one.plain is not None}
+    judged = {seed: pair.high if side > 0 else pair.low for seed, pair in lost_pairs.items()}
+    plain = {
+        seed: pair.plain[side > 0] for seed, pair in lost_pairs.items() if pair.plain is not None
+    }
     if not all(map(math.isfinite, (*judged.values(), *plain.values()))):
         return None
     if net is None:

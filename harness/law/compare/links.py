@@ -92,43 +92,55 @@ class LinkResult:
 
 
 def judge_links(
-    seen: Sequence[LinkObservations],
+    observations: Sequence[LinkObservations],
     deciding: Sequence[str],
     earlier: Earlier | None = None,
-    most: int | None = None,
+    most_pairs: int | None = None,
 ) -> tuple[LinkResult, ...]:
     """Judge the links, in the order given.
 
-    The links that decide the study are one family of tests, the others another. `most`: the number
-    of pairs stated beforehand for the last look. Conditions of a link (`given`) are not checked
-    here but in `study_verdict.hold_back`.
+    The links that decide the study are one family of tests, the others another. `most_pairs`: the
+    number of pairs stated beforehand for the last look. Conditions of a link (`given`) are not
+    checked here but in `study_verdict.hold_back`.
     """
     judged: dict[str, LinkResult] = {}
-    for decide in (True, False):
-        family = [one for one in seen if (one.link.name in deciding) is decide]
-        judged |= _family(family, decide, earlier or {}, most)
-    return tuple(judged[one.link.name] for one in seen)
+    for is_deciding in (True, False):
+        family = [
+            observed for observed in observations if (observed.link.name in deciding) is is_deciding
+        ]
+        judged |= _judge_family(family, is_deciding, earlier or {}, most_pairs)
+    return tuple(judged[observed.link.name] for observed in observations)
 
 
-def _family(
-    family: Sequence[LinkObservations], decide: bool, earlier: Earlier, most: int | None
+def _judge_family(
+    observations: Sequence[LinkObservations],
+    is_deciding: bool,
+    earlier: Earlier,
+    most_pairs: int | None,
 ) -> dict[str, LinkResult]:
-    tests = [link_tests.run_link_test(s.link, s.differences, s.net, s.lost) for s in family]
-    found = [(s, t) for s, t in zip(family, tests, strict=True) if t is not None]
-    before = {s.link.name: earlier.get(s.link.name, ()) for s in family}
-    asked = [
-        LinkTestAtLook(
-            t, *(looks.p_factor(before[s.link.name], s.pairs, m, most) for m in (1, len(found)))
-        )
-        for s, t in found
+    results = [link_tests.run_link_test(o.link, o.differences, o.net, o.lost) for o in observations]
+    tested = [
+        (observed, result)
+        for observed, result in zip(observations, results, strict=True)
+        if result is not None
     ]
-    of_family = _Family(decide, len(found), most)
-    evidence = link_tests.adjust_p(asked, decide)
-    at_worst = link_tests.adjust_p(asked, decide, at_worst=True)
-    judged = {s.link.name: _open(s) for s in family}
-    for (s, _), a, p, worst in zip(found, asked, evidence, at_worst, strict=True):
-        sizes = looks.pairs_per_look(before[s.link.name], s.pairs)
-        judged[s.link.name] = _judge_link(s, a, p, verdict_of(worst), sizes, of_family)
+    earlier_looks = {o.link.name: earlier.get(o.link.name, ()) for o in observations}
+    tests = []
+    for observed, result in tested:
+        before = earlier_looks[observed.link.name]
+        alone, together = (
+            looks.p_factor(before, observed.pairs, count, most_pairs) for count in (1, len(tested))
+        )
+        tests.append(LinkTestAtLook(result, alone, together))
+    family = _Family(is_deciding, len(tested), most_pairs)
+    evidence = link_tests.adjust_p(tests, is_deciding)
+    at_worst = link_tests.adjust_p(tests, is_deciding, at_worst=True)
+    judged = {observed.link.name: _untested_result(observed) for observed in observations}
+    for (observed, _), test, p, worst in zip(tested, tests, evidence, at_worst, strict=True):
+        sizes = looks.pairs_per_look(earlier_looks[observed.link.name], observed.pairs)
+        judged[observed.link.name] = _judge_link(
+            observed, test, p, verdict_of(worst), sizes, family
+        )
     return judged
 
 
@@ -142,76 +154,81 @@ class _Family:
 
 
 def _judge_link(
-    seen: LinkObservations,
-    asked: LinkTestAtLook,
+    observed: LinkObservations,
+    test: LinkTestAtLook,
     p: VerdictPValues,
-    bounded: str,
+    worst_verdict: str,
     sizes: tuple[int, ...],
-    of: _Family,
+    family: _Family,
 ) -> LinkResult:
-    """Judge one tested link. `bounded`: the verdict with diverged pairs at their least favourable
-    values; `sizes`: the number of known pairs at each look.
+    """Judge one tested link.
+
+    `worst_verdict`: the verdict with diverged pairs at their least favourable values; `sizes`: the
+    number of known pairs at each look.
     """
-    estimate, link = asked.tested.estimate, seen.link
+    estimate, link = test.tested.estimate, observed.link
     word = verdict_of(p)
-    at_worst = asked.tested.against if word == SUPPORTED else asked.tested.towards
-    said, why = word, _why(word, link, p, asked)
-    if word in (CONTRADICTED, NO_EFFECT) and _little_gained(seen):
+    at_worst = test.tested.against if word == SUPPORTED else test.tested.towards
+    verdict, why = word, _why(word, link, p, test)
+    if word in (CONTRADICTED, NO_EFFECT) and _little_gained(observed):
         no = "neither" if link.crossed is None else "no"
-        said, why = UNDECIDED, NOTHING_LEARNT.format(no=no, margin=link.least_gain)
-    elif seen.lost and word != bounded:
-        said, why = UNDECIDED, AT_WORST.format(bounded=bounded, word=word)
-    open_ = word == UNDECIDED and asked.alone is not None
-    one_sided = claims.LEVEL / 2 / (1 if of.decide else of.comparisons)
+        verdict, why = UNDECIDED, NOTHING_LEARNT.format(no=no, margin=link.least_gain)
+    elif observed.lost and word != worst_verdict:
+        verdict, why = UNDECIDED, AT_WORST.format(bounded=worst_verdict, word=word)
+    is_undecided = word == UNDECIDED and test.alone is not None
+    one_sided = claims.LEVEL / 2 / (1 if family.decide else family.comparisons)
     return LinkResult(
         link=link,
-        verdict=said,
+        verdict=verdict,
         why=why,
         judged=estimate.interval(),
-        plain=asked.tested.plain.interval() if seen.net is not None else None,
+        plain=test.tested.plain.interval() if observed.net is not None else None,
         p=p,
-        by_seed=seen.judged,
-        plain_by_seed=None if seen.net is None else seen.differences,
+        by_seed=observed.judged,
+        plain_by_seed=None if observed.net is None else observed.differences,
         minimum_detectable=estimate.error
         * looks.detectable_difference(
-            len(seen.judged), looks.one_sided_level(sizes, one_sided, of.most)
+            len(observed.judged), looks.one_sided_level(sizes, one_sided, family.most)
         ),
-        seeds_needed=_seeds_needed(link, estimate, sizes, of) if open_ else None,
-        censored=seen.censored,
-        own=_means(seen.own),
-        own_by_seed=seen.own,
-        seen=seen.pairs,
+        seeds_needed=_seeds_needed(link, estimate, sizes, family) if is_undecided else None,
+        censored=observed.censored,
+        own=_means(observed.own),
+        own_by_seed=observed.own,
+        seen=observed.pairs,
         looks=sizes,
-        spent=claims.LEVEL / 2 * looks.error_spent(sizes, of.most),
-        lost=seen.lost,
-        if_lost_at_worst=bounded if seen.lost else None,
-        at_worst=at_worst.interval() if seen.lost and at_worst is not None else None,
-        unanswered=seen.unanswered,
-        of_arms=seen.of_arms,
+        spent=claims.LEVEL / 2 * looks.error_spent(sizes, family.most),
+        lost=observed.lost,
+        if_lost_at_worst=worst_verdict if observed.lost else None,
+        at_worst=at_worst.interval() if observed.lost and at_worst is not None else None,
+        unanswered=observed.unanswered,
+        of_arms=observed.of_arms,
     )
 
 
 def verdict_of(p: VerdictPValues) -> str:
-    for word, of in ((SUPPORTED, p.supported), (CONTRADICTED, p.contradicted)):
-        if of < claims.LEVEL:
+    for word, p_value in ((SUPPORTED, p.supported), (CONTRADICTED, p.contradicted)):
+        if p_value < claims.LEVEL:
             return word
     return NO_EFFECT if p.no_effect < claims.LEVEL else UNDECIDED
 
 
-def _little_gained(seen: LinkObservations) -> bool:
+def _little_gained(observed: LinkObservations) -> bool:
     """Return whether no arm gained at least `least_gain` with an interval above 0.
 
     Then arms may be equal because none of them learnt.
     """
-    means = [link_tests.paired_estimate(gains) for gains in seen.gains.values()]
-    learnt = (m and m.value >= seen.link.least_gain and m.interval().low > 0 for m in means)
+    means = [link_tests.paired_estimate(gains) for gains in observed.gains.values()]
+    learnt = (
+        mean and mean.value >= observed.link.least_gain and mean.interval().low > 0
+        for mean in means
+    )
     return bool(means) and not any(learnt)
 
 
-def is_open(judged: LinkResult) -> bool:
+def is_open(result: LinkResult) -> bool:
     """Return whether more pairs could decide the link."""
-    size = f"{judged.link.direction} by {judged.link.margin:g}"
-    return judged.verdict == UNDECIDED and judged.why == NEITHER.format(size=size)
+    size = f"{result.link.direction} by {result.link.margin:g}"
+    return result.verdict == UNDECIDED and result.why == NEITHER.format(size=size)
 
 
 def _means(own: Mapping[str, Mapping[int, float]]) -> dict[str, Interval | None]:
@@ -221,7 +238,7 @@ def _means(own: Mapping[str, Mapping[int, float]]) -> dict[str, Interval | None]
     return {arm: mean.interval() if mean else None for arm, mean in means.items()}
 
 
-def _why(word: str, link: Link, p: VerdictPValues, asked: LinkTestAtLook) -> str | None:
+def _why(word: str, link: Link, p: VerdictPValues, test: LinkTestAtLook) -> str | None:
     size = f"{link.direction} by {link.margin:g}"
     if word == SUPPORTED:
         return claims.SMALL if p.no_effect < claims.LEVEL else None
@@ -229,11 +246,11 @@ def _why(word: str, link: Link, p: VerdictPValues, asked: LinkTestAtLook) -> str
         return f"the opposite holds, p {claims.p_text(p.contradicted)}"
     if word == NO_EFFECT:
         return f"{size} is ruled out, p {claims.p_text(p.no_effect)}"
-    return NOTHING_LEFT if asked.alone is None else NEITHER.format(size=size)
+    return NOTHING_LEFT if test.alone is None else NEITHER.format(size=size)
 
 
 def _seeds_needed(
-    link: Link, estimate: Estimate, sizes: tuple[int, ...], of: _Family
+    link: Link, estimate: Estimate, sizes: tuple[int, ...], family: _Family
 ) -> int | None:
     """Return the pairs needed to detect a difference of the margin.
 
@@ -242,38 +259,38 @@ def _seeds_needed(
     """
     pairs = int(estimate.df) + 1
     spread = estimate.error * pairs**0.5
-    needed = looks.pairs_needed(spread, link.margin, of.comparisons, sizes, of.most)
+    needed = looks.pairs_needed(spread, link.margin, family.comparisons, sizes, family.most)
     if needed is not None and needed <= pairs:
-        needed = looks.pairs_needed(spread, link.margin / 2, of.comparisons, sizes, of.most)
+        needed = looks.pairs_needed(spread, link.margin / 2, family.comparisons, sizes, family.most)
         return None if needed is None else max(needed, pairs + 1)
     return needed
 
 
-def _open(seen: LinkObservations) -> LinkResult:
+def _untested_result(observed: LinkObservations) -> LinkResult:
     """Return the result for a link with too few pairs, or without spread."""
-    pairs = len(seen.judged)
-    if seen.censored and seen.censored == seen.runs:
+    pairs = len(observed.judged)
+    if observed.censored and observed.censored == observed.runs:
         why = NO_ONSET
-    elif seen.link.crossed is not None and pairs < crossed.FEWEST_SEEDS:
-        whole = min((len(of) for of in seen.of_arms.values()), default=0)
-        why = NO_TABLE.format(seeds=whole)
+    elif observed.link.crossed is not None and pairs < crossed.FEWEST_SEEDS:
+        complete = min((len(by_seed) for by_seed in observed.of_arms.values()), default=0)
+        why = NO_TABLE.format(seeds=complete)
     elif pairs < FEWEST_SEEDS:
         why = NO_PAIRS.format(pairs=pairs)
     else:
-        alike = link_tests.paired_estimate(list(seen.differences.values())) is None
-        why = _why_no_spread(seen.differences if alike else seen.judged)
+        alike = link_tests.paired_estimate(list(observed.differences.values())) is None
+        why = _why_no_spread(observed.differences if alike else observed.judged)
     return LinkResult(
-        link=seen.link,
+        link=observed.link,
         verdict=UNDECIDED,
         why=why,
-        by_seed=seen.judged,
-        plain_by_seed=None if seen.net is None else seen.differences,
-        censored=seen.censored,
-        own=_means(seen.own),
-        own_by_seed=seen.own,
-        lost=seen.lost,
-        unanswered=seen.unanswered,
-        of_arms=seen.of_arms,
+        by_seed=observed.judged,
+        plain_by_seed=None if observed.net is None else observed.differences,
+        censored=observed.censored,
+        own=_means(observed.own),
+        own_by_seed=observed.own,
+        lost=observed.lost,
+        unanswered=observed.unanswered,
+        of_arms=observed.of_arms,
     )
 
 

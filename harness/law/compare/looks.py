@@ -40,96 +40,104 @@ Sums = tuple[Floats, Floats]
 """Distribution of sums of normal variables: grid points, and the probability at each."""
 
 
-def error_spent(counts: Sequence[int], most: int | None = None) -> float:
+def error_spent(counts: Sequence[int], most_pairs: int | None = None) -> float:
     """Return the share of the error spent up to this look. `counts`: pairs at each look so far,
     including this one.
     """
-    if most is not None:
-        return min(1.0, counts[-1] / most) ** TOWARDS_MOST
+    if most_pairs is not None:
+        return min(1.0, counts[-1] / most_pairs) ** TOWARDS_MOST
     return 1 + LATER * (1 - (counts[0] / counts[-1]) ** ORDER)
 
 
-def pairs_per_look(earlier: Sequence[Pairs], now: Pairs) -> tuple[int, ...]:
-    """Return the number of known pairs at each look up to `now`.
+def pairs_per_look(earlier: Sequence[Pairs], current: Pairs) -> tuple[int, ...]:
+    """Return the number of known pairs at each look up to `current`.
 
-    Looks without new pairs, or with too few pairs, are left out. If `now` repeats an earlier look,
-    only the looks before that one count.
+    Looks without new pairs, or with too few pairs, are left out. If `current` repeats an earlier
+    look, only the looks before that one count.
     """
-    known: Pairs = frozenset()
+    all_pairs: Pairs = frozenset()
     sizes: list[int] = []
-    for look in (*_before(earlier, now), now):
-        known |= look
-        if len(look) >= FEWEST_SEEDS and len(known) > (sizes[-1] if sizes else 0):
-            sizes.append(len(known))
+    for look in (*_earlier_looks(earlier, current), current):
+        all_pairs |= look
+        if len(look) >= FEWEST_SEEDS and len(all_pairs) > (sizes[-1] if sizes else 0):
+            sizes.append(len(all_pairs))
     return tuple(sizes)
 
 
-def _before(earlier: Sequence[Pairs], now: Pairs) -> Sequence[Pairs]:
-    return earlier[: earlier.index(now)] if now in earlier else earlier
+def _earlier_looks(earlier: Sequence[Pairs], current: Pairs) -> Sequence[Pairs]:
+    return earlier[: earlier.index(current)] if current in earlier else earlier
 
 
 def p_factor(
-    earlier: Sequence[Pairs], now: Pairs, comparisons: int, most: int | None = None
+    earlier: Sequence[Pairs], current: Pairs, comparisons: int, most_pairs: int | None = None
 ) -> float | None:
     """Return the factor on p at this look that keeps the error over all looks at
     LEVEL / comparisons.
 
-    None if nothing is left to spend: all pairs of `now` were known before, or an earlier look had
-    `most` pairs.
+    None if nothing is left to spend: all pairs of `current` were known before, or an earlier look
+    had `most_pairs` pairs.
     """
     alpha = LEVEL / 2 / comparisons
-    before = _before(earlier, now)
-    if before and now <= frozenset().union(*before):
+    earlier_looks = _earlier_looks(earlier, current)
+    if earlier_looks and current <= frozenset().union(*earlier_looks):
         return None
-    sizes = pairs_per_look(before, now)
-    left = error_spent(sizes, most) - (error_spent(sizes[:-1], most) if len(sizes) > 1 else 0.0)
-    if left <= 0:
+    sizes = pairs_per_look(earlier_looks, current)
+    unspent = error_spent(sizes, most_pairs) - (
+        error_spent(sizes[:-1], most_pairs) if len(sizes) > 1 else 0.0
+    )
+    if unspent <= 0:
         return None
-    # if `now` lacks known pairs, its correlation with earlier looks is unknown
-    return alpha / one_sided_level(sizes, alpha, most) if len(now) == sizes[-1] else 1 / left
+    # if `current` lacks known pairs, its correlation with earlier looks is unknown
+    if len(current) != sizes[-1]:
+        return 1 / unspent
+    return alpha / one_sided_level(sizes, alpha, most_pairs)
 
 
 @functools.lru_cache(maxsize=4096)
-def one_sided_level(sizes: tuple[int, ...], alpha: float, most: int | None = None) -> float:
+def one_sided_level(sizes: tuple[int, ...], alpha: float, most_pairs: int | None = None) -> float:
     """Return the one-sided level of the last look. Each look contains the pairs of those before."""
     earlier = sizes[:-1]
     added = sizes[-1] - (earlier[-1] if earlier else 0)
-    left = error_spent(sizes, most) - (error_spent(earlier, most) if earlier else 0.0)
-    below = _undecided(earlier, alpha, most) if earlier else None
-    return float(special.ndtr(-_boundary(below, added, alpha * left) / math.sqrt(sizes[-1])))
+    unspent = error_spent(sizes, most_pairs) - (
+        error_spent(earlier, most_pairs) if earlier else 0.0
+    )
+    undecided = _undecided(earlier, alpha, most_pairs) if earlier else None
+    return float(special.ndtr(-_boundary(undecided, added, alpha * unspent) / math.sqrt(sizes[-1])))
 
 
 @functools.lru_cache(maxsize=4096)
-def _undecided(sizes: tuple[int, ...], alpha: float, most: int | None) -> Sums:
+def _undecided(sizes: tuple[int, ...], alpha: float, most_pairs: int | None) -> Sums:
     """Return the distribution of sums that passed the boundary at none of these looks."""
-    before = _undecided(sizes[:-1], alpha, most) if len(sizes) > 1 else None
-    added = sizes[-1] - (sizes[-2] if before else 0)
-    boundary = -float(special.ndtri(one_sided_level(sizes, alpha, most))) * math.sqrt(sizes[-1])
-    at = np.linspace(-REACH * math.sqrt(sizes[-1]), boundary, GRID)
-    places, weights = before or (np.zeros(1), np.ones(1))
-    density = np.exp(-((at[:, None] - places) ** 2) / (2 * added)) @ weights
-    step = np.full(GRID, at[1] - at[0])
+    previous = _undecided(sizes[:-1], alpha, most_pairs) if len(sizes) > 1 else None
+    added = sizes[-1] - (sizes[-2] if previous else 0)
+    boundary = -float(special.ndtri(one_sided_level(sizes, alpha, most_pairs))) * math.sqrt(
+        sizes[-1]
+    )
+    points = np.linspace(-REACH * math.sqrt(sizes[-1]), boundary, GRID)
+    previous_points, weights = previous or (np.zeros(1), np.ones(1))
+    density = np.exp(-((points[:, None] - previous_points) ** 2) / (2 * added)) @ weights
+    step = np.full(GRID, points[1] - points[0])
     step[[0, -1]] /= 2
-    return at, density * step / math.sqrt(2 * math.pi * added)
+    return points, density * step / math.sqrt(2 * math.pi * added)
 
 
-def _boundary(below: Sums | None, added: int, left: float) -> float:
-    """Return the boundary that is passed with probability `left`, with none passed before."""
-    if below is None:
-        return -float(special.ndtri(left)) * math.sqrt(added)
-    at, weights = below
-    low, high = float(at[0]), float(at[-1]) + REACH * math.sqrt(added)
+def _boundary(undecided: Sums | None, added: int, probability: float) -> float:
+    """Return the boundary that is passed with this probability, with none passed before."""
+    if undecided is None:
+        return -float(special.ndtri(probability)) * math.sqrt(added)
+    points, weights = undecided
+    low, high = float(points[0]), float(points[-1]) + REACH * math.sqrt(added)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        passed = float(weights @ special.ndtr((at - middle) / math.sqrt(added)))
-        low, high = (middle, high) if passed > left else (low, middle)
+        passed = float(weights @ special.ndtr((points - middle) / math.sqrt(added)))
+        low, high = (middle, high) if passed > probability else (low, middle)
     return high
 
 
 def detectable_difference(pairs: int, one_sided: float) -> float:
     """Return the difference, in standard errors, that is detected with probability POWER."""
-    free = pairs - 1
-    return numbers.t_quantile(1 - one_sided, free) + numbers.t_quantile(POWER, free)
+    df = pairs - 1
+    return numbers.t_quantile(1 - one_sided, df) + numbers.t_quantile(POWER, df)
 
 
 def pairs_needed(
@@ -137,21 +145,22 @@ def pairs_needed(
     margin: float,
     comparisons: int,
     sizes: tuple[int, ...] = (),
-    most: int | None = None,
+    most_pairs: int | None = None,
 ) -> int | None:
     """Return the pairs with which the next look detects a difference of `margin` with POWER.
 
     `spread` is the standard deviation over pairs, `sizes` the number of pairs at the looks so far.
-    The result is at least that of the last look. None above MOST_SEEDS, or above `most` if stated.
+    The result is at least that of the last look. None above MOST_SEEDS, or above `most_pairs` if
+    that is stated.
     """
     alpha = LEVEL / 2 / comparisons
 
     def enough(pairs: int) -> bool:
         looks = (*sizes, pairs) if not sizes or pairs > sizes[-1] else sizes
-        one_sided = one_sided_level(looks, alpha, most)
+        one_sided = one_sided_level(looks, alpha, most_pairs)
         return spread / math.sqrt(pairs) * detectable_difference(pairs, one_sided) <= margin
 
-    low, high = max(FEWEST_SEEDS, *sizes, 0), most or MOST_SEEDS
+    low, high = max(FEWEST_SEEDS, *sizes, 0), most_pairs or MOST_SEEDS
     if low > high or not enough(high):
         return None
     while low < high:

@@ -64,23 +64,23 @@ class Prior:
     """d0, the degrees of freedom of s0^2. Infinite if the variances of the groups differ no more
     than by chance, 0 if there is nothing to estimate it from."""
 
-    def moderated(self, variance: float, df: float, most: float) -> float:
-        """Return the moderated variance of a group, with d0 limited to `most`."""
-        weight = min(self.weight, most)
+    def moderated(self, variance: float, df: float, limit: float) -> float:
+        """Return the moderated variance of a group, with d0 limited to `limit`."""
+        weight = min(self.weight, limit)
         return (weight * self.variance + df * variance) / (weight + df)
 
     def difference(self, later: GroupMean, baseline: GroupMean) -> MeanDifference | None:
         """Return the mean of `later` minus that of `baseline`; None if both variances are 0."""
-        both = (later, baseline)
-        if not sum(mean.variance for mean in both) > 0:
+        means = (later, baseline)
+        if not sum(mean.variance for mean in means) > 0:
             return None
-        used, df = self.used(both)
-        total = sum(used[mean.place] / mean.seeds for mean in both)
+        variances, df = self.used(means)
+        total = sum(variances[mean.place] / mean.seeds for mean in means)
         return MeanDifference(
             later.estimate.value - baseline.estimate.value,
             math.sqrt(total),
             df,
-            (math.sqrt(used[later.place]), math.sqrt(used[baseline.place])),
+            (math.sqrt(variances[later.place]), math.sqrt(variances[baseline.place])),
         )
 
     def used(self, means: Sequence[GroupMean]) -> tuple[dict[int, float], float]:
@@ -89,11 +89,14 @@ class Prior:
         """
         df = {**self.df, **{mean.place: mean.estimate.df for mean in means}}
         variances = {**self.variances, **{mean.place: mean.variance for mean in means}}
-        most = BORROWED * (sum(df.values()) - sum(mean.estimate.df for mean in means))
-        used = {place: self.moderated(v, df[place], most) for place, v in variances.items()}
-        shares = self._shares(means, used, df, min(self.weight, most))
-        free = 1 / sum(share**2 / df[place] for place, share in shares.items())
-        return used, min(free, sum(df.values()))
+        limit = BORROWED * (sum(df.values()) - sum(mean.estimate.df for mean in means))
+        used = {
+            index: self.moderated(variance, df[index], limit)
+            for index, variance in variances.items()
+        }
+        shares = self._shares(means, used, df, min(self.weight, limit))
+        error_df = 1 / sum(share**2 / df[index] for index, share in shares.items())
+        return used, min(error_df, sum(df.values()))
 
     def _shares(
         self,
@@ -103,15 +106,15 @@ class Prior:
         weight: float,
     ) -> dict[int, float]:
         """Return the share of each group's variance in the squared error of a difference."""
-        together, shares = sum(df.values()), dict.fromkeys(df, 0.0)
+        total_df, shares = sum(df.values()), dict.fromkeys(df, 0.0)
         for mean in means:
             own = df[mean.place] / (weight + df[mean.place])
-            for place in shares:
-                borrowed = (1 - own) * df[place] / together
-                part = borrowed + own * (place == mean.place)
-                shares[place] += part * used[place] / mean.seeds
-        whole = sum(shares.values())
-        return {place: share / whole for place, share in shares.items()}
+            for index in shares:
+                borrowed = (1 - own) * df[index] / total_df
+                part = borrowed + own * (index == mean.place)
+                shares[index] += part * used[index] / mean.seeds
+        total = sum(shares.values())
+        return {index: share / total for index, share in shares.items()}
 
 
 def prior(means: Iterable[GroupMean]) -> Prior:
@@ -120,25 +123,33 @@ def prior(means: Iterable[GroupMean]) -> Prior:
     The variance of a group differs between its pairs, because each pair has its own common range of
     H or horizon. The prior uses their mean.
     """
-    seen: dict[int, list[GroupMean]] = {}
+    by_group: dict[int, list[GroupMean]] = {}
     for mean in means:
-        seen.setdefault(mean.place, []).append(mean)
-    variances = {place: float(np.mean([m.variance for m in of])) for place, of in seen.items()}
-    df = {place: float(np.mean([m.estimate.df for m in of])) for place, of in seen.items()}
-    return Prior(variances, df, *_fitted(np.array([*variances.values()]), np.array([*df.values()])))
+        by_group.setdefault(mean.place, []).append(mean)
+    variances = {
+        index: float(np.mean([mean.variance for mean in group_means]))
+        for index, group_means in by_group.items()
+    }
+    df = {
+        index: float(np.mean([mean.estimate.df for mean in group_means]))
+        for index, group_means in by_group.items()
+    }
+    return Prior(
+        variances, df, *_fit_prior(np.array([*variances.values()]), np.array([*df.values()]))
+    )
 
 
-def _fitted(variances: Floats, df: Floats) -> tuple[float, float]:
+def _fit_prior(variances: Floats, df: Floats) -> tuple[float, float]:
     """Return s0^2 and d0 from the moments of log s^2."""
     if len(variances) < 2 or not variances.max() > 0:
         return 0.0, 0.0
-    middle = float(np.median(variances)) or float(variances.mean())
-    logs = np.log(np.maximum(variances, LEAST * middle))
+    typical = float(np.median(variances)) or float(variances.mean())
+    logs = np.log(np.maximum(variances, LEAST * typical))
     logs = logs - special.digamma(df / 2) + np.log(df / 2)
-    beyond = float(logs.var(ddof=1) - special.polygamma(1, df / 2).mean())
-    if beyond <= 0:
+    excess = float(logs.var(ddof=1) - special.polygamma(1, df / 2).mean())
+    if excess <= 0:
         return float(df @ variances / df.sum()), math.inf
-    weight = 2 * trigamma_inverse(beyond)
+    weight = 2 * trigamma_inverse(excess)
     half = weight / 2
     return float(np.exp(logs.mean() + special.digamma(half) - np.log(half))), weight
 

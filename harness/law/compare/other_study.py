@@ -116,21 +116,22 @@ def read(folder: Path, study: str, links: Sequence[Link]) -> OtherStudy:
     text = plain_file.text(path)
     try:
         value = json.loads(text)
-        told = [*value["links"], *value["checks"]]
-        older = not any("p_no_effect" in link for link in told)
-        other = _parsed(value, told, str(path), older)
-        name, stated_there = str(value["study"]), {str(of["name"]): _stated(of) for of in told}
+        entries = [*value["links"], *value["checks"]]
+        older = not any("p_no_effect" in link for link in entries)
+        other = _parse_study(value, entries, str(path), older)
+        name = str(value["study"])
+        other_stated = {str(entry["name"]): _stated_values(entry) for entry in entries}
     except DAMAGED as error:
-        why = f"must be what harness study writes, got {plain_file.one_line(error)}"
-        raise DataError(f"{path}: cannot be read: {why}") from error
+        rule = f"must be what harness study writes, got {plain_file.one_line(error)}"
+        raise DataError(f"{path}: cannot be read: {rule}") from error
     if name != study:
         raise DataError(f"{path}: study: must be {study!r}, got {name!r}")
     for link in links:
         stated = tuple(getattr(link, key) for key in STATED)
-        there = stated_there.get(link.name, stated)
-        if stated != there:
-            rule = f"must state {link.name!r} as here, {_words(stated)}"
-            raise DataError(f"{path}: {rule}, got {_words(there)}")
+        other_values = other_stated.get(link.name, stated)
+        if stated != other_values:
+            rule = f"must state {link.name!r} as here, {_stated_text(stated)}"
+            raise DataError(f"{path}: {rule}, got {_stated_text(other_values)}")
     return other
 
 
@@ -138,24 +139,24 @@ def compare_studies(judged: Sequence[LinkResult], other: OtherStudy) -> StudyCom
     """Compare each effect that both studies have, in the order of `judged`."""
     effects = [
         ComparedEffect(
-            one.link.name,
-            one.judged,
-            other.effects[one.link.name],
-            is_variance=one.link.crossed is not None,
+            result.link.name,
+            result.judged,
+            other.effects[result.link.name],
+            is_variance=result.link.crossed is not None,
         )
-        for one in judged
-        if one.link.name in other.effects
+        for result in judged
+        if result.link.name in other.effects
     ]
     return StudyComparison(other, tuple(effects))
 
 
 def compare_stored_study(judged: Sequence[LinkResult], value: Mapping[str, Any]) -> StudyComparison:
     """Compare the effects with those stored in a result.json; `value` is from `to_json`."""
-    other = _parsed(value, value["links"], str(value["path"]), bool(value["older_words"]))
+    other = _parse_study(value, value["links"], str(value["path"]), bool(value["older_words"]))
     return compare_studies(judged, other)
 
 
-def _parsed(value: Any, links: Sequence[Any], path: str, older_words: bool) -> OtherStudy:
+def _parse_study(value: Any, links: Sequence[Any], path: str, older_words: bool) -> OtherStudy:
     return OtherStudy(
         path=path,
         verdict=str(value["verdict"]),
@@ -166,7 +167,7 @@ def _parsed(value: Any, links: Sequence[Any], path: str, older_words: bool) -> O
     )
 
 
-def _stated(link: Mapping[str, Any]) -> tuple[Any, ...]:
+def _stated_values(link: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the values of STATED. Results of older versions lack probes and crossed tables."""
     probe = link.get("probe")
     parts = {
@@ -200,5 +201,5 @@ def _sign(interval: Interval | None) -> int:
     return 1 if interval.low > 0 else -1
 
 
-def _words(stated: Sequence[Any]) -> str:
+def _stated_text(stated: Sequence[Any]) -> str:
     return ", ".join(f"{key} {value}" for key, value in zip(STATED, stated, strict=True))

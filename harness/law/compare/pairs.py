@@ -84,21 +84,21 @@ def compared_groups(
 
     Groups without a readable run in their means or among the diverged runs are left out.
     """
-    of = {member.result.run: member for member in members}
+    by_run = {member.result.run: member for member in members}
     with_runs = []
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         column = group.reward or ""
-        inside = tuple(replace(of[run], pooled_on=column) for run in group.runs)
-        others = (of[run] for run in group.diverged if run not in group.runs)
-        lost = tuple(member for member in others if member.is_readable)
-        if not inside + lost:
+        group_members = tuple(replace(by_run[run], pooled_on=column) for run in group.runs)
+        others = (by_run[run] for run in group.diverged if run not in group.runs)
+        diverged = tuple(member for member in others if member.is_readable)
+        if not group_members + diverged:
             continue
-        who = (inside + lost)[0].identity
+        identity = (group_members + diverged)[0].identity
         config, card = (
-            grouping.flatten_config(who.full_config or {}),
-            grouping.flatten_config(who.measurement),
+            grouping.flatten_config(identity.full_config or {}),
+            grouping.flatten_config(identity.measurement),
         )
-        with_runs.append(ComparedGroup(place, group.key, inside, lost, config, card))
+        with_runs.append(ComparedGroup(index, group.key, group_members, diverged, config, card))
     return sorted(with_runs, key=lambda side: (_rank(side), side.place))
 
 
@@ -107,31 +107,36 @@ def pairs_to_compare(sides: Sequence[ComparedGroup]) -> list[GroupPair]:
 
     Null controls are the baseline of runs with a signal and are not compared with each other.
     """
-    every = [
-        _pair(one, other)
-        for one, other in combinations(sides, 2)
-        if not (one.null_control and other.null_control)
+    candidates = [
+        _pair(first, second)
+        for first, second in combinations(sides, 2)
+        if not (first.null_control and second.null_control)
     ]
-    return [pair for pair in every if _differ_in_one_axis(pair)]
+    return [pair for pair in candidates if _differ_in_one_axis(pair)]
 
 
-def _pair(one: ComparedGroup, other: ComparedGroup) -> GroupPair:
+def _pair(first: ComparedGroup, second: ComparedGroup) -> GroupPair:
     """Make a pair with the first as the baseline, unless only the other is a null control."""
-    baseline, later = (other, one) if other.null_control else (one, other)
+    baseline, later = (second, first) if second.null_control else (first, second)
     return GroupPair(later, baseline, axes(baseline, later))
 
 
-def axes(one: ComparedGroup, other: ComparedGroup) -> tuple[str, ...]:
+def axes(first: ComparedGroup, second: ComparedGroup) -> tuple[str, ...]:
     """Return the axes in which two groups differ, sorted."""
-    keys = one.config.keys() | other.config.keys()
-    unlike = {k for k in keys if one.config.get(k) != other.config.get(k)}
-    return tuple(sorted(k for k in unlike if k == _root(k) or _root(k) not in unlike))
+    keys = first.config.keys() | second.config.keys()
+    differing = {key for key in keys if first.config.get(key) != second.config.get(key)}
+    return tuple(
+        sorted(key for key in differing if key == _root(key) or _root(key) not in differing)
+    )
 
 
 def _differ_in_one_axis(pair: GroupPair) -> bool:
     """Return whether the keys of the two groups differ in exactly one axis."""
-    one, other = pair.later.key, pair.baseline.key
-    return len([a for a in one.keys() | other.keys() if one.get(a) != other.get(a)]) == 1
+    later, baseline = pair.later.key, pair.baseline.key
+    differing = [
+        axis for axis in later.keys() | baseline.keys() if later.get(axis) != baseline.get(axis)
+    ]
+    return len(differing) == 1
 
 
 def moves_scale(axes: Sequence[str], column: str) -> bool:

@@ -28,17 +28,17 @@ def change(probe: LinkProbe, name: str, member: Member, basis: ComparisonBasis) 
     """Return the change of the reading `name` since the start of the run, with its interval over
     users or items. None if there is none; `why_not` gives the reason.
     """
-    found = _found(probe, name, member.replicate, basis.until)
-    return found if isinstance(found, Interval) else None
+    reading = _reading(probe, name, member.replicate, basis.until)
+    return reading if isinstance(reading, Interval) else None
 
 
 def why_not(probe: LinkProbe, name: str, run: Replicate, until: float | None = None) -> str | None:
     """Return a clause on why a run has no such number at `until`; None if it has one."""
-    found = _found(probe, name, run, until)
-    return found if isinstance(found, str) else None
+    reading = _reading(probe, name, run, until)
+    return reading if isinstance(reading, str) else None
 
 
-def _found(probe: LinkProbe, name: str, run: Replicate, until: float | None) -> Interval | str:
+def _reading(probe: LinkProbe, name: str, run: Replicate, until: float | None) -> Interval | str:
     try:
         answer = run.cached(("probe", probe.name), lambda: _read(run, probe.name))
     except DataError as error:
@@ -48,26 +48,26 @@ def _found(probe: LinkProbe, name: str, run: Replicate, until: float | None) -> 
     last = run.last_step if until is None else min(until, run.last_step)
     if answer.step != last:
         return NOT_LAST.format(asked=answer.step, last=int(last))
-    got, stated = _how(answer), _stated(probe)
-    if got != stated:
-        first = next(key for key in stated if got[key] != stated[key])
-        return OTHERWISE.format(got=f"{first} {got[first]}", stated=stated[first])
-    known = answer.changes.get((probe.level, name))
-    return NOT_MEASURED if known is None else Interval(*known)
+    actual, stated = _settings_asked(answer), _settings_stated(probe)
+    if actual != stated:
+        key = next(key for key in stated if actual[key] != stated[key])
+        return OTHERWISE.format(got=f"{key} {actual[key]}", stated=stated[key])
+    measured = answer.changes.get((probe.level, name))
+    return NOT_MEASURED if measured is None else Interval(*measured)
 
 
 def _read(run: Replicate, probe: str) -> ProbeRecord | None:
     return None if run.folder is None else probe_answer.read(run.folder, probe)
 
 
-def _how(answer: ProbeRecord) -> Mapping[str, object]:
+def _settings_asked(answer: ProbeRecord) -> Mapping[str, object]:
     return {
         "against": answer.against, "users": answer.users, "repeats": answer.repeats,
         "items": answer.items, "item_file": answer.item_file,
     }  # fmt: skip
 
 
-def _stated(probe: LinkProbe) -> Mapping[str, object]:
+def _settings_stated(probe: LinkProbe) -> Mapping[str, object]:
     return {
         "against": probe_answer.BY_START, "users": probe.users, "repeats": probe.repeats,
         "items": probe.items, "item_file": None,

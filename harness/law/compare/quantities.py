@@ -219,7 +219,7 @@ def unit_of(link: Link) -> str:
 def values(name: str, sides: Sequence[ComparedGroup], basis: ComparisonBasis) -> Values:
     """Return the quantity of each run with information on it."""
     quantity = QUANTITIES[name]
-    return [[quantity.value(m, basis) for m in side.members_with(name)] for side in sides]
+    return [[quantity.value(member, basis) for member in side.members_with(name)] for side in sides]
 
 
 def net_of_null(quantity: RunQuantity, member: Member, basis: ComparisonBasis) -> Interval | None:
@@ -233,13 +233,13 @@ def net_of_null(quantity: RunQuantity, member: Member, basis: ComparisonBasis) -
     last_steps = (run.last_step for run in (member.replicate, *member.nulls))
     shared = replace(basis, until=min(last_steps))
     nulls = [replace(member, replicate=null, nulls=()) for null in member.nulls]
-    of_run, *of_nulls = (quantity.value(one, shared) for one in (member, *nulls))
-    return null_control.minus_nulls(of_run, of_nulls)
+    run_value, *null_values = (quantity.value(run, shared) for run in (member, *nulls))
+    return null_control.minus_nulls(run_value, null_values)
 
 
-def samples(name: str, of_groups: Values) -> list[Sample]:
+def samples(name: str, group_values: Values) -> list[Sample]:
     """Return a sample for each group, of the runs with a value."""
-    measured = [[v for v in of_group if v is not None] for of_group in of_groups]
+    measured = [[value for value in run_values if value is not None] for run_values in group_values]
     if QUANTITIES[name].weighed:
-        return [sample(of_group) for of_group in measured]
-    return [unweighted([v.value for v in of_group]) for of_group in measured]
+        return [sample(run_values) for run_values in measured]
+    return [unweighted([value.value for value in run_values]) for run_values in measured]

@@ -72,10 +72,10 @@ class MeanDifference(Estimate):
 
 def sample(intervals: list[Interval]) -> Sample:
     """Return a sample from the 95% intervals of single runs."""
-    values = np.array([i.value for i in intervals])
-    errors = np.array([(i.high - i.low) / 2 / RUN_95 for i in intervals])
-    least = SHARPEST * float(np.median(errors)) if intervals else 0.0
-    return Sample(values, np.maximum(errors, least))
+    values = np.array([interval.value for interval in intervals])
+    errors = np.array([(interval.high - interval.low) / 2 / RUN_95 for interval in intervals])
+    smallest = SHARPEST * float(np.median(errors)) if intervals else 0.0
+    return Sample(values, np.maximum(errors, smallest))
 
 
 def unweighted(values: list[float]) -> Sample:
@@ -90,7 +90,7 @@ def mean(seeds: Sample) -> Estimate | None:
     if not seeds.is_weighable:
         spread = float(seeds.values.std(ddof=1))
         return Estimate(float(seeds.values.mean()), spread / len(seeds) ** 0.5, len(seeds) - 1)
-    value, error = _weighed(seeds)
+    value, error = _weighted_mean(seeds)
     return Estimate(value, error, len(seeds) - 1)
 
 
@@ -101,25 +101,25 @@ def difference(first: Sample, second: Sample) -> MeanDifference | None:
     of another. Degrees of freedom: Satterthwaite 1946. For unweighted samples this is Welch's test.
     None below two seeds in either, or without spread.
     """
-    one, other = mean(first), mean(second)
-    if one is None or other is None:
+    first_mean, second_mean = mean(first), mean(second)
+    if first_mean is None or second_mean is None:
         return None
-    total = one.error**2 + other.error**2
+    total = first_mean.error**2 + second_mean.error**2
     if total <= 0:
         return None
-    shares = (one.error**2 / total, other.error**2 / total)
-    df = 1 / (shares[0] ** 2 / one.df + shares[1] ** 2 / other.df)
-    spreads = (one.error * len(first) ** 0.5, other.error * len(second) ** 0.5)
-    return MeanDifference(one.value - other.value, total**0.5, df, spreads)
+    shares = (first_mean.error**2 / total, second_mean.error**2 / total)
+    df = 1 / (shares[0] ** 2 / first_mean.df + shares[1] ** 2 / second_mean.df)
+    spreads = (first_mean.error * len(first) ** 0.5, second_mean.error * len(second) ** 0.5)
+    return MeanDifference(first_mean.value - second_mean.value, total**0.5, df, spreads)
 
 
-def _weighed(seeds: Sample) -> tuple[float, float]:
+def _weighted_mean(seeds: Sample) -> tuple[float, float]:
     """Return the weighted mean and its standard error."""
     weights = 1 / (seeds.errors**2 + between(seeds) ** 2)
-    left, df = _left(seeds, weights), len(seeds) - 1
-    highest = left / float(special.chdtri(df, REFUTED)) if left > ALIKE else 1.0
+    squares, df = _sum_of_squares(seeds, weights), len(seeds) - 1
+    highest = squares / float(special.chdtri(df, REFUTED)) if squares > ALIKE else 1.0
     """Upper bound of the scale, with the confidence REFUTED."""
-    scale = max(left / df, min(1.0, highest))
+    scale = max(squares / df, min(1.0, highest))
     return _centre(seeds, weights), float((scale / weights.sum()) ** 0.5)
 
 
@@ -127,7 +127,7 @@ def _centre(seeds: Sample, weights: Floats) -> float:
     return float(weights @ seeds.values / weights.sum())
 
 
-def _left(seeds: Sample, weights: Floats) -> float:
+def _sum_of_squares(seeds: Sample, weights: Floats) -> float:
     """Return the weighted sum of squares around the mean."""
     return float(weights @ (seeds.values - _centre(seeds, weights)) ** 2)
 
@@ -143,4 +143,4 @@ def between(seeds: Sample) -> float:
         return float(seeds.values.std(ddof=1))
     weights = 1 / seeds.errors**2
     c = float(weights.sum() - weights @ weights / weights.sum())
-    return float(max(0.0, (_left(seeds, weights) - (len(seeds) - 1)) / c) ** 0.5)
+    return float(max(0.0, (_sum_of_squares(seeds, weights) - (len(seeds) - 1)) / c) ** 0.5)

@@ -108,16 +108,16 @@ class Replicate:
         """
         points = self.points_on(column, False)
         if column not in self._spans and points is not None and self.judging is not None:
-            how = self.judging
-            whole = identifiability.fit(points)
-            law = law_span.judge(whole, how.onset, how.course, how.intervened)
+            inputs = self.judging
+            law_fit = identifiability.fit(points)
+            law = law_span.judge(law_fit, inputs.onset, inputs.course, inputs.intervened)
             self._spans[column], self._laws[column, False] = law.span, law.fitted
         return self._spans.get(column, WHOLE)
 
-    def cached(self, key: Hashable, reckon: Callable[[], Number]) -> Number:
+    def cached(self, key: Hashable, compute: Callable[[], Number]) -> Number:
         """Return a number of this run that depends only on `key`, computed once and cached."""
         if key not in self._numbers:
-            self._numbers[key] = reckon()
+            self._numbers[key] = compute()
         number: Number = self._numbers[key]
         return number
 
@@ -138,22 +138,35 @@ class Replicate:
 
 def replicate_of(
     table: LogTable,
-    chosen: LogColumns,
+    columns: LogColumns,
     headline: Cleaned,
-    judging: VerdictInputs,
+    verdict_inputs: VerdictInputs,
     spans: Mapping[str, Span],
 ) -> Replicate:
-    """Return the replicate of a run analysed on the columns `chosen`. `spans` holds the columns
-    whose law was judged already.
+    """Return the replicate of a run analysed on `columns`. `spans` holds the columns whose law
+    was judged already.
     """
-    entropy, reward = chosen.entropy, chosen.reward
-    others = (EVALUATION, chosen.training, *COMMON)
-    held = [c for c in dict.fromkeys((reward, *others)) if c in table.names]
-    probed = {c: clean.clean(table, PROBE, c) for c in held} if PROBE in table.names else {}
-    points = {c: clean.clean(table, entropy, c).points for c in held if c != reward}
+    entropy, reward = columns.entropy, columns.reward
+    other_columns = (EVALUATION, columns.training, *COMMON)
+    reward_columns = [
+        column for column in dict.fromkeys((reward, *other_columns)) if column in table.names
+    ]
+    probed = (
+        {column: clean.clean(table, PROBE, column) for column in reward_columns}
+        if PROBE in table.names
+        else {}
+    )
+    points = {
+        column: clean.clean(table, entropy, column).points
+        for column in reward_columns
+        if column != reward
+    }
     return Replicate(
-        points={reward: headline.points} | {c: p for c, p in points.items() if len(p)},
-        on_probe={c: p.points for c, p in probed.items() if len(p.points)},
+        points={reward: headline.points}
+        | {column: valid for column, valid in points.items() if len(valid)},
+        on_probe={
+            column: cleaned.points for column, cleaned in probed.items() if len(cleaned.points)
+        },
         course=ColumnSeries(headline.steps, headline.entropy),
         probe_course=_probe_course(probed.get(reward), headline.points),
         first_step=float(headline.steps[0]),
@@ -161,7 +174,7 @@ def replicate_of(
         failed_a_step=mean_of_measured(table.columns[FAILED]),
         ends={name: _at_every_step(table, name) for name in ENDS},
         ledger=entropy_ledger.read(table.columns),
-        judging=judging,
+        judging=verdict_inputs,
         _spans=dict(spans),
     )
 

@@ -30,10 +30,17 @@ def common_column(runs: Sequence[RunResult]) -> str | None:
     headlines = {run.reward for run in runs}
     if len(headlines) == 1:
         return headlines.pop()
-    held = [points_by_column(run) for run in runs]
-    shared = [c for c in held[0] if all(c in one for one in held)] if held else []
-    fewest = {c: min(FEWEST_POINTS, *(one[c] for one in held)) for c in shared}
-    return max(shared, key=lambda c: (fewest[c], c == EVALUATION), default=None)
+    points_by_run = [points_by_column(run) for run in runs]
+    shared = (
+        [column for column in points_by_run[0] if all(column in points for points in points_by_run)]
+        if points_by_run
+        else []
+    )
+    fewest = {
+        column: min(FEWEST_POINTS, *(points[column] for points in points_by_run))
+        for column in shared
+    }
+    return max(shared, key=lambda column: (fewest[column], column == EVALUATION), default=None)
 
 
 def why_no_column(runs: Sequence[RunResult]) -> str | None:

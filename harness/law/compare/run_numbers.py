@@ -118,8 +118,8 @@ def fall_step(member: Member, basis: ComparisonBasis) -> float | None:
     """Return the onset on the probe, regardless of the reward; None if there is none."""
     probed = member.replicate.probe_course
     course = probed.course if probed else None
-    start = onset.find_onset(course, NO_REWARDS) if course is not None else None
-    return start.step if start is not None and start.is_collapse else None
+    collapse = onset.find_onset(course, NO_REWARDS) if course is not None else None
+    return collapse.step if collapse is not None and collapse.is_collapse else None
 
 
 def silent_share(member: Member, basis: ComparisonBasis) -> Interval | None:

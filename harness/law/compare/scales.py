@@ -32,12 +32,14 @@ def column_for(sides: Sequence[ComparedGroup]) -> str | None:
     """
     members = [member for side in sides for member in side.members]
     headline = own_column(sides)
-    apart = [axes(sides[0], side) for side in sides[1:]]
-    if headline and not any(moves_scale(a, headline) for a in apart):
+    differing_axes = [axes(sides[0], side) for side in sides[1:]]
+    if headline and not any(moves_scale(group_axes, headline) for group_axes in differing_axes):
         return headline
     for column in COMMON:
-        enough = (_points(m, column) >= FEWEST_POINTS for m in members)
-        if all(enough) and not any(moves_scale(a, column) for a in apart):
+        enough = (_points(member, column) >= FEWEST_POINTS for member in members)
+        if all(enough) and not any(
+            moves_scale(group_axes, column) for group_axes in differing_axes
+        ):
             return column
     return None
 
@@ -50,7 +52,11 @@ def own_column(sides: Sequence[ComparedGroup]) -> str | None:
     columns = {member.column for member in members}
     if len(columns) == 1:
         return columns.pop() or None
-    shared = [c for c in OWN if all(_points(m, c) >= FEWEST_POINTS for m in members)]
+    shared = [
+        column
+        for column in OWN
+        if all(_points(member, column) >= FEWEST_POINTS for member in members)
+    ]
     return shared[0] if members and shared else None
 
 
@@ -60,29 +66,29 @@ def why_none(pair: GroupPair) -> str:
     common = [column for column in COMMON if not moves_scale(pair.axes, column)]
     if not common:
         return f"{APART}, for every evaluation"
-    fewest = {column: min(_points(m, column) for m in members) for column in common}
+    fewest = {column: min(_points(member, column) for member in members) for column in common}
     column = max(common, key=lambda name: fewest[name])
     if not fewest[column]:
         return f"{APART}, and none of {', '.join(common)} is in every run"
-    lacking = (
+    shortage = (
         f"{column} is a common scale, but has {fewest[column]} of {FEWEST_POINTS} points needed"
     )
-    every = _often_enough(min(members, key=lambda m: _points(m, column)))
-    return f"{APART}; {lacking}" + (f": add trainer.eval_every={every}" if every else "")
+    eval_every = _eval_every_needed(min(members, key=lambda member: _points(member, column)))
+    return f"{APART}; {shortage}" + (f": add trainer.eval_every={eval_every}" if eval_every else "")
 
 
 def _points(member: Member, column: str) -> int:
     return len(member.replicate.points.get(column, ()))
 
 
-def _often_enough(member: Member) -> int | None:
+def _eval_every_needed(member: Member) -> int | None:
     """Return the trainer.eval_every that gives a run FEWEST_POINTS; None if its own does."""
     config = member.identity.config
-    steps, every = setting(config, "trainer", "steps"), evaluated_every(config)
-    if not isinstance(steps, int) or every is None:
+    steps, eval_every = setting(config, "trainer", "steps"), evaluated_every(config)
+    if not isinstance(steps, int) or eval_every is None:
         return None
     needed = steps // FEWEST_POINTS
-    return needed if needed > 0 and (not every or needed < every) else None
+    return needed if needed > 0 and (not eval_every or needed < eval_every) else None
 
 
 Range = tuple[float, float]
@@ -104,25 +110,25 @@ def within_range(points: Points, within: Range) -> Points:
     return points.where((h >= within[0]) & (h <= within[1]))
 
 
-def slope(inside: Points) -> Interval | None:
+def slope(points: Points) -> Interval | None:
     """Return a of the points within a range of H.
 
     None if there are too few, or if exp(H) moves no more than its noise. Runs with a wide interval
     are kept, because leaving them out would select large a.
     """
-    if len(inside) < FEWEST_POINTS:
+    if len(points) < FEWEST_POINTS:
         return None
-    fitted = identifiability.fit(inside)
-    return fitted.spread.a if fitted.spread is not None and _usable(fitted) else None
+    fitted = identifiability.fit(points)
+    return fitted.spread.a if fitted.spread is not None and _is_usable(fitted) else None
 
 
 def smooth(entropy: Floats) -> Floats:
     """Return H averaged over a window of steps, so that its noise does not select the points."""
     n = len(entropy)
     window = min(max(SMALLEST_WINDOW, n // len(bins.for_fit(n))), n)
-    ones = np.ones(window)
-    return np.convolve(entropy, ones, "same") / np.convolve(np.ones(n), ones, "same")
+    kernel = np.ones(window)
+    return np.convolve(entropy, kernel, "same") / np.convolve(np.ones(n), kernel, "same")
 
 
-def _usable(fitted: LawFit) -> bool:
+def _is_usable(fitted: LawFit) -> bool:
     return identifiability.has_enough_points(fitted) and identifiability.entropy_moves(fitted)

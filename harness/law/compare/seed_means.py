@@ -18,9 +18,9 @@ def count_unknown_seeds(seeds: Sequence[int | None]) -> int:
     return seeds.count(None) if len(seeds) > 1 else 0
 
 
-def drop_interval_of_repeats(pool: SeedMean, seeds: Sequence[int | None]) -> SeedMean:
+def drop_interval_of_repeats(mean: SeedMean, seeds: Sequence[int | None]) -> SeedMean:
     """Remove the interval if runs may be repeats, whose spread is not the spread over seeds."""
-    return replace(pool, low=None, high=None) if count_unknown_seeds(seeds) else pool
+    return replace(mean, low=None, high=None) if count_unknown_seeds(seeds) else mean
 
 
 def mean_over_seeds(values: Sequence[float], censored: int) -> SeedMean:
@@ -35,18 +35,18 @@ def mean_over_seeds(values: Sequence[float], censored: int) -> SeedMean:
     return SeedMean(mean, mean - half, mean + half, n, censored)
 
 
-def unweighted_mean(of_runs: Sequence[Interval | None]) -> SeedMean:
+def unweighted_mean(intervals: Sequence[Interval | None]) -> SeedMean:
     """Return the unweighted mean over runs (see quantities.RunQuantity.weighed)."""
-    values = [interval.value for interval in of_runs if interval is not None]
-    return mean_over_seeds(values, censored=len(of_runs) - len(values))
+    values = [interval.value for interval in intervals if interval is not None]
+    return mean_over_seeds(values, censored=len(intervals) - len(values))
 
 
-def random_effects_mean(of_runs: Sequence[Interval | None]) -> SeedMean:
+def random_effects_mean(intervals: Sequence[Interval | None]) -> SeedMean:
     """Return the random-effects mean, which gives imprecise runs little weight."""
-    measured = [interval for interval in of_runs if interval is not None]
+    measured = [interval for interval in intervals if interval is not None]
     mean = random_effects.mean(random_effects.sample(measured))
     if mean is None:
-        return unweighted_mean(of_runs)
+        return unweighted_mean(intervals)
     interval = mean.interval()
-    censored = len(of_runs) - len(measured)
+    censored = len(intervals) - len(measured)
     return SeedMean(interval.value, interval.low, interval.high, len(measured), censored)

@@ -41,8 +41,11 @@ def by_place(sides: Sequence[ComparedGroup]) -> dict[int, GroupNumbers]:
             on=column,
             shared_range=slopes is not None,
             seeds=[
-                *(_seed(m, *numbers) for m, *numbers in zip(side.members, *values, strict=True)),
-                *(_seed(m, *[None] * len(OWN_ERROR)) for m in side.diverged),
+                *(
+                    _seed_numbers(member, *numbers)
+                    for member, *numbers in zip(side.members, *values, strict=True)
+                ),
+                *(_seed_numbers(member, *[None] * len(OWN_ERROR)) for member in side.diverged),
             ],
             onset=seed_means.drop_interval_of_repeats(
                 _onset(side.onset_members, onsets[order] if onsets else None),
@@ -50,9 +53,9 @@ def by_place(sides: Sequence[ComparedGroup]) -> dict[int, GroupNumbers]:
             ),
             **{
                 name: seed_means.drop_interval_of_repeats(
-                    _mean(name, of_runs, len(side.diverged)), side.seeds
+                    _mean(name, run_values, len(side.diverged)), side.seeds
                 )
-                for name, of_runs in zip(OWN_ERROR, values, strict=True)
+                for name, run_values in zip(OWN_ERROR, values, strict=True)
             },
         )
         for order, (side, *values) in enumerate(
@@ -67,17 +70,17 @@ def _slopes(sides: Sequence[ComparedGroup], basis: ComparisonBasis) -> Values | 
     Null controls do not narrow the range, because they are only compared with their runs. None if
     a group with a signal has too few seeds left for an interval.
     """
-    some = [side for side in sides if side.members]
-    with_signal = [side for side in some if not side.null_control] or some
+    with_runs = [side for side in sides if side.members]
+    with_signal = [side for side in with_runs if not side.null_control] or with_runs
     shared = restrict_to_shared_range(sides, basis, range_of=with_signal)
     if shared is None:
         return None
     values = quantities.values("a", sides, shared)
-    places = {side.place for side in with_signal}
+    indices = {side.place for side in with_signal}
     enough = [
-        sum(value is not None for value in of_group) >= FEWEST_SEEDS
-        for side, of_group in zip(sides, values, strict=True)
-        if side.place in places
+        sum(value is not None for value in group_values) >= FEWEST_SEEDS
+        for side, group_values in zip(sides, values, strict=True)
+        if side.place in indices
     ]
     return values if all(enough) else None
 
@@ -90,7 +93,7 @@ def _onsets(sides: Sequence[ComparedGroup], basis: ComparisonBasis) -> list[Samp
     return quantities.samples("onset", quantities.values("onset", sides, shared))
 
 
-def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
+def _seed_numbers(member: Member, *values: Interval | None) -> SeedNumbers:
     return SeedNumbers(
         run=member.result.run,
         seed=member.identity.seed,
@@ -100,9 +103,9 @@ def _seed(member: Member, *values: Interval | None) -> SeedNumbers:
     )
 
 
-def _mean(quantity: str, of_runs: Sequence[Interval | None], diverged: int) -> SeedMean:
+def _mean(quantity: str, run_values: Sequence[Interval | None], diverged: int) -> SeedMean:
     """Return the mean with the weights of quantities.samples(). Diverged runs are censored."""
-    numbers = [*of_runs, *[None] * diverged]
+    numbers = [*run_values, *[None] * diverged]
     if QUANTITIES[quantity].weighed:
         return seed_means.random_effects_mean(numbers)
     return seed_means.unweighted_mean(numbers)
@@ -113,10 +116,10 @@ def _onset(members: Sequence[Member], restricted: Sample | None) -> SeedMean:
 
     The mean is None if no run has an onset. The interval is clipped to the run.
     """
-    without = [onset_share(member) for member in members].count(None)
-    if restricted is None or without == len(members):
-        return seed_means.mean_over_seeds([], censored=without)
-    mean = seed_means.mean_over_seeds(list(restricted.values), censored=without)
+    censored = [onset_share(member) for member in members].count(None)
+    if restricted is None or censored == len(members):
+        return seed_means.mean_over_seeds([], censored=censored)
+    mean = seed_means.mean_over_seeds(list(restricted.values), censored=censored)
     if mean.low is None or mean.high is None:
         return mean
     return replace(mean, low=max(mean.low, 0.0), high=min(mean.high, 1.0))

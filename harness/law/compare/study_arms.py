@@ -70,15 +70,15 @@ class DivergedRun:
         """Return whether the diverged run is a null control of `member`, by config and seed."""
         if not self.identity.null_control or self.identity.seed != member.identity.seed:
             return False
-        ours, theirs = (
+        own_config, other_config = (
             {
-                k: v
-                for k, v in groups.flatten_config(one.full_config or {}).items()
-                if k != NULL_CONTROL
+                axis: value
+                for axis, value in groups.flatten_config(folder_identity.full_config or {}).items()
+                if axis != NULL_CONTROL
             }
-            for one in (self.identity, member.identity)
+            for folder_identity in (self.identity, member.identity)
         )
-        return ours == theirs
+        return own_config == other_config
 
 
 def finished_folders(ledger: Sweep) -> list[Path]:
@@ -102,7 +102,7 @@ def not_started(ledger: Sweep) -> frozenset[str]:
 
 def assign_runs(
     record: StudyRecord,
-    stated: StudyStatement,
+    statement: StudyStatement,
     members: Sequence[Member],
     diverged: Mapping[str, DivergedRun] | None = None,
     not_started: Collection[str] = (),
@@ -113,36 +113,43 @@ def assign_runs(
     by name; `not_started`: the names of the runs that were never started.
     """
     by_name = {Path(member.result.run).name: member for member in members}
-    lost = diverged or {}
+    diverged_by_name = diverged or {}
     runs: dict[str, Runs] = {}
     counts: dict[str, ArmCounts] = {}
-    lost_of: dict[str, dict[int, DivergedRun]] = {}
-    for arm in stated.arms:
+    diverged_by_arm: dict[str, dict[int, DivergedRun]] = {}
+    for arm in statement.arms:
         planned = {int(seed): name for seed, name in record.arms[arm].items()}
-        there = {seed: by_name[name] for seed, name in planned.items() if name in by_name}
-        runs[arm] = {seed: member for seed, member in there.items() if is_remedy_active(member)}
-        lost_of[arm] = {seed: lost[name] for seed, name in planned.items() if name in lost}
+        finished = {seed: by_name[name] for seed, name in planned.items() if name in by_name}
+        runs[arm] = {seed: member for seed, member in finished.items() if is_remedy_active(member)}
+        diverged_by_arm[arm] = {
+            seed: diverged_by_name[name]
+            for seed, name in planned.items()
+            if name in diverged_by_name
+        }
         counts[arm] = ArmCounts(
             planned=len(planned),
-            failed=len(planned) - len(there),
-            inactive=len(there) - len(runs[arm]),
+            failed=len(planned) - len(finished),
+            inactive=len(finished) - len(runs[arm]),
             starved=sum(member.result.regime == "starved" for member in runs[arm].values()),
-            diverged_runs=tuple(one.description for one in lost_of[arm].values()),
-            invalid_users=sum(m.identity.invalid_users for m in runs[arm].values()),
+            diverged_runs=tuple(run.description for run in diverged_by_arm[arm].values()),
+            invalid_users=sum(member.identity.invalid_users for member in runs[arm].values()),
             not_started=len({*planned.values()}.intersection(not_started)),
         )
-    chosen = {name: highest_arm(of, runs) for name, of in stated.best.items()}
+    chosen = {name: highest_arm(names, runs) for name, names in statement.best.items()}
     best = {name: runs[arm] if arm else {} for name, arm in chosen.items()}
-    lost_of |= {name: lost_of[arm] if arm else {} for name, arm in chosen.items()}
-    return ArmRuns({**runs, **best}, counts, chosen, lost_of)
+    diverged_by_arm |= {name: diverged_by_arm[arm] if arm else {} for name, arm in chosen.items()}
+    return ArmRuns({**runs, **best}, counts, chosen, diverged_by_arm)
 
 
 def highest_arm(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
     """Return the arm with the highest mean reward at the end, on the common evaluation."""
-    end_of, means = QUANTITIES["final_reward"], {}
+    final_reward, means = QUANTITIES["final_reward"], {}
     for name in names:
-        of_runs = [end_of.value(m, ComparisonBasis(EVALUATION)) for m in runs[name].values()]
-        ends = [end.value for end in of_runs if end is not None]
+        values = [
+            final_reward.value(member, ComparisonBasis(EVALUATION))
+            for member in runs[name].values()
+        ]
+        ends = [end.value for end in values if end is not None]
         if ends:
             means[name] = sum(ends) / len(ends)
     return max(means, key=lambda name: means[name]) if means else None

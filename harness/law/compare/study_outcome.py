@@ -61,56 +61,56 @@ class StudyOutcome:
     @property
     def may_end_above(self) -> tuple[DeafComparison, ...]:
         """The arms that might end above the deaf schedule with more seeds."""
-        return tuple(one for one in self.above_deaf if one.may_be_above)
+        return tuple(compared for compared in self.above_deaf if compared.may_be_above)
 
     @property
     def starved(self) -> tuple[int, int]:
         """The numbers of starved and of counted runs in the arms of the deciding links."""
         deciding = [link for link in self.stated.links if link.name in self.stated.deciding]
         named = {arm for link in deciding for arm in link.named_arms}
-        inside = {self.chosen.get(arm, arm) for arm in named}  # the chosen arm of `best`
-        counts = [self.counts[arm] for arm in self.stated.arms if arm in inside]
-        return sum(c.starved for c in counts), sum(
-            c.planned - c.failed - c.inactive for c in counts
+        names = {self.chosen.get(arm, arm) for arm in named}  # the chosen arm of `best`
+        counts = [self.counts[arm] for arm in self.stated.arms if arm in names]
+        return sum(count.starved for count in counts), sum(
+            count.planned - count.failed - count.inactive for count in counts
         )
 
     def to_json(self) -> dict[str, Any]:
-        starved, of = self.starved
+        starved, counted = self.starved
         return {
             "schema": SCHEMA,
             "study": self.study,
             "question": self.stated.question,
             "verdict": self.verdict,
-            "links": [_link(judged) for judged in self.links],
+            "links": [_link_json(judged) for judged in self.links],
             "seeds_needed": self.seeds_needed,
             "dir": self.dir,
             "source": self.stated.source,
             "deciding": list(self.stated.deciding),
-            "checks": [_link(judged) for judged in self.checks],
+            "checks": [_link_json(judged) for judged in self.checks],
             "seeds": list(self.stated.seeds),
             "most_seeds": self.stated.most_seeds,
             "arms": {
-                arm: {"words": list(words), **_counts(self.counts[arm])}
+                arm: {"words": list(words), **_counts_json(self.counts[arm])}
                 for arm, words in self.stated.arms.items()
             },
             "best": dict(self.chosen),
             "words": list(self.stated.words),
-            "rival": {"regime": self.stated.rival, "runs": starved, "of": of}
+            "rival": {"regime": self.stated.rival, "runs": starved, "of": counted}
             if self.stated.rival
             else None,
             "changed": list(self.changed),
             "validity": to_json(self.validity),
             "about_deaf_policies": self.about_deaf_policies,
-            "may_end_above": [one.arm for one in self.may_end_above],
-            "above_deaf_schedule": [_above(one) for one in self.above_deaf],
+            "may_end_above": [compared.arm for compared in self.may_end_above],
+            "above_deaf_schedule": [_above_json(compared) for compared in self.above_deaf],
             "beside": self.comparison.to_json() if self.comparison else None,
         }
 
 
 def judge_study(
     study: str,
-    stated: StudyStatement,
-    where: str,
+    statement: StudyStatement,
+    directory: str,
     runs: ArmRuns,
     changed: Sequence[str],
     looks: Sequence[InterimLook] = (),
@@ -123,65 +123,69 @@ def judge_study(
     for look in looks:
         for name, pairs in look.pairs.items():
             earlier.setdefault(name, []).append(frozenset(pairs))
-    seen = [link_observations.observe_link(link, runs) for link in stated.links]
-    asked = [link_observations.observe_link(check, runs) for check in stated.checks]
-    held = study_verdict.hold_back_checks(links.judge_links(asked, [], earlier, stated.most_seeds))
-    judged = study_verdict.hold_back(
-        links.judge_links(seen, stated.deciding, earlier, stated.most_seeds), held
+    observations = [link_observations.observe_link(link, runs) for link in statement.links]
+    check_observations = [link_observations.observe_link(check, runs) for check in statement.checks]
+    checks = study_verdict.hold_back_checks(
+        links.judge_links(check_observations, [], earlier, statement.most_seeds)
     )
-    trained = {
-        m.result.run: m.identity.validity for arm in runs.runs.values() for m in arm.values()
+    judged_links = study_verdict.hold_back(
+        links.judge_links(observations, statement.deciding, earlier, statement.most_seeds), checks
+    )
+    validities = {
+        member.result.run: member.identity.validity
+        for arm in runs.runs.values()
+        for member in arm.values()
     }
     return StudyOutcome(
-        *(study, stated, where, judged, held, runs.counts, runs.chosen, changed),
-        validity=merge(one for one in trained.values() if one is not None),
-        unknown_validity=sum(one is None for one in trained.values()),
+        *(study, statement, directory, judged_links, checks, runs.counts, runs.chosen, changed),
+        validity=merge(validity for validity in validities.values() if validity is not None),
+        unknown_validity=sum(validity is None for validity in validities.values()),
         above_deaf=deaf_schedule.compare_arms(
-            [link for link in stated.links if link.name in stated.deciding], runs.runs
+            [link for link in statement.links if link.name in statement.deciding], runs.runs
         ),
     )
 
 
-def new_look(outcome: StudyOutcome, before: Sequence[InterimLook]) -> InterimLook | None:
+def new_look(outcome: StudyOutcome, earlier: Sequence[InterimLook]) -> InterimLook | None:
     """Return this look for the record; None if no link has new pairs, or none was tested."""
-    tested = [one for one in (*outcome.links, *outcome.checks) if one.seen]
-    known = {
-        (name, pair) for past in before for name, pairs in past.pairs.items() for pair in pairs
+    results = [result for result in (*outcome.links, *outcome.checks) if result.seen]
+    known_pairs = {
+        (name, pair) for look in earlier for name, pairs in look.pairs.items() for pair in pairs
     }
-    if all((one.link.name, pair) in known for one in tested for pair in one.seen):
+    if all((result.link.name, pair) in known_pairs for result in results for pair in result.seen):
         return None
     return InterimLook(
-        {one.link.name: sorted(one.seen) for one in tested},
-        {one.link.name: one.spent for one in tested},
+        {result.link.name: sorted(result.seen) for result in results},
+        {result.link.name: result.spent for result in results},
     )
 
 
-def _counts(counts: ArmCounts) -> dict[str, Any]:
+def _counts_json(counts: ArmCounts) -> dict[str, Any]:
     values = dataclasses.asdict(counts)
     return {**values, "diverged": counts.diverged, "diverged_runs": list(counts.diverged_runs)}
 
 
-def _above(one: DeafComparison) -> dict[str, Any]:
-    gap = one.difference
+def _above_json(comparison: DeafComparison) -> dict[str, Any]:
+    difference = comparison.difference
     return {
-        "arm": one.arm,
-        "level": one.level,
-        "difference": gap.value if gap else None,
-        "low": gap.low if gap else None,
-        "high": gap.high if gap else None,
-        "seeds": one.seeds,
-        "above": one.is_above,
-        "why": one.why,
+        "arm": comparison.arm,
+        "level": comparison.level,
+        "difference": difference.value if difference else None,
+        "low": difference.low if difference else None,
+        "high": difference.high if difference else None,
+        "seeds": comparison.seeds,
+        "above": comparison.is_above,
+        "why": comparison.why,
     }
 
 
-def _link(judged: LinkResult) -> dict[str, Any]:
-    link = judged.link
+def _link_json(result: LinkResult) -> dict[str, Any]:
+    link = result.link
     return {
         "name": link.name,
-        "verdict": judged.verdict,
-        **interval_json(judged.judged),
-        "why": judged.why,
+        "verdict": result.verdict,
+        **interval_json(result.judged),
+        "why": result.why,
         "quantity": link.quantity,
         "unit": quantities.unit_of(link),
         "probe": None if link.probe is None else dataclasses.asdict(link.probe),
@@ -193,32 +197,32 @@ def _link(judged: LinkResult) -> dict[str, Any]:
         "net_of_null": link.net_of_null,
         "spread": link.spread,
         "crossed": None if link.crossed is None else dataclasses.asdict(link.crossed),
-        "plain": interval_json(judged.plain) if link.net_of_null else None,
-        "p_supported": judged.p.supported if judged.p else None,
-        "p_contradicted": judged.p.contradicted if judged.p else None,
-        "p_no_effect": judged.p.no_effect if judged.p else None,
-        "pairs": judged.pairs,
-        "looks": list(judged.looks),
-        "spent": judged.spent,
-        "own": {arm: _of_arm(judged, arm) for arm in judged.own},
-        "by_seed": _by_seed(judged.by_seed),
-        "plain_by_seed": None if judged.plain_by_seed is None else _by_seed(judged.plain_by_seed),
-        "own_by_seed": {arm: _by_seed(values) for arm, values in judged.own_by_seed.items()},
-        "of_arms": {arm: _by_seed(values) for arm, values in judged.of_arms.items()},
-        "unanswered": dict(judged.unanswered),
-        "diverged": {str(seed): list(one.runs) for seed, one in judged.lost.items()},
-        "if_diverged_at_worst": judged.if_lost_at_worst
-        and {"verdict": judged.if_lost_at_worst, **interval_json(judged.at_worst)},
-        "censored": judged.censored,
-        "minimum_detectable": judged.minimum_detectable,
-        "seeds_needed": judged.seeds_needed,
+        "plain": interval_json(result.plain) if link.net_of_null else None,
+        "p_supported": result.p.supported if result.p else None,
+        "p_contradicted": result.p.contradicted if result.p else None,
+        "p_no_effect": result.p.no_effect if result.p else None,
+        "pairs": result.pairs,
+        "looks": list(result.looks),
+        "spent": result.spent,
+        "own": {arm: _arm_mean(result, arm) for arm in result.own},
+        "by_seed": _by_seed(result.by_seed),
+        "plain_by_seed": None if result.plain_by_seed is None else _by_seed(result.plain_by_seed),
+        "own_by_seed": {arm: _by_seed(values) for arm, values in result.own_by_seed.items()},
+        "of_arms": {arm: _by_seed(values) for arm, values in result.of_arms.items()},
+        "unanswered": dict(result.unanswered),
+        "diverged": {str(seed): list(pair.runs) for seed, pair in result.lost.items()},
+        "if_diverged_at_worst": result.if_lost_at_worst
+        and {"verdict": result.if_lost_at_worst, **interval_json(result.at_worst)},
+        "censored": result.censored,
+        "minimum_detectable": result.minimum_detectable,
+        "seeds_needed": result.seeds_needed,
         "given": link.given,
     }
 
 
-def _of_arm(judged: LinkResult, arm: str) -> dict[str, float | None]:
+def _arm_mean(result: LinkResult, arm: str) -> dict[str, float | None]:
     """Return the mean and its interval, without an interval if seeds are equal or too few."""
-    mean, numbers = judged.own[arm], [*judged.own_by_seed[arm].values()]
+    mean, numbers = result.own[arm], [*result.own_by_seed[arm].values()]
     if mean is None:
         value = sum(numbers) / len(numbers) if numbers else None
         return {"mean": value, "low": None, "high": None}

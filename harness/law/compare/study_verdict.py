@@ -11,15 +11,15 @@ from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECI
 def hold_back(links: Sequence[LinkResult], checks: Sequence[LinkResult]) -> tuple[LinkResult, ...]:
     """Set links to undecided if their check is not supported."""
     words = {check.link.name: check.verdict for check in checks}
-    return tuple(_held_back(link, words) for link in links)
+    return tuple(_hold_back_link(link, words) for link in links)
 
 
 def hold_back_checks(checks: Sequence[LinkResult]) -> tuple[LinkResult, ...]:
     """Set checks to undecided if an earlier check they depend on is not supported."""
-    held: tuple[LinkResult, ...] = ()
+    results: tuple[LinkResult, ...] = ()
     for check in checks:
-        held += hold_back([check], held)
-    return held
+        results += hold_back([check], results)
+    return results
 
 
 def verdict(links: Sequence[LinkResult], deciding: Sequence[str]) -> str:
@@ -36,15 +36,15 @@ def verdict(links: Sequence[LinkResult], deciding: Sequence[str]) -> str:
 
 def seeds_needed(links: Sequence[LinkResult], deciding: Sequence[str]) -> int | None:
     """Return the seeds that would decide all undecided deciding links; None if unknown for one."""
-    still = [j for j in links if j.link.name in deciding and j.verdict == UNDECIDED]
-    needed = [link.seeds_needed for link in still]
+    undecided = [link for link in links if link.link.name in deciding and link.verdict == UNDECIDED]
+    needed = [link.seeds_needed for link in undecided]
     counts = [count for count in needed if count is not None]
-    if not still or verdict(links, deciding) != UNDECIDED or len(counts) < len(needed):
+    if not undecided or verdict(links, deciding) != UNDECIDED or len(counts) < len(needed):
         return None
     return max(counts)
 
 
-def _held_back(link: LinkResult, words: Mapping[str, str]) -> LinkResult:
+def _hold_back_link(link: LinkResult, words: Mapping[str, str]) -> LinkResult:
     check = link.link.given
     if check is None or words[check] == SUPPORTED:
         return link

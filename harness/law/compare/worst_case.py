@@ -51,10 +51,12 @@ class LostPair:
     """The range before subtracting null controls; None if that number is known or not needed."""
 
 
-def difference(one: tuple[float, float], other: tuple[float, float] | None) -> tuple[float, float]:
-    """Return the range of one number minus another, or of the first alone if `other` is None."""
-    low, high = other or (0.0, 0.0)
-    return one[0] - high, one[1] - low
+def difference(
+    first: tuple[float, float], second: tuple[float, float] | None
+) -> tuple[float, float]:
+    """Return the range of one number minus another, or of the first alone if `second` is None."""
+    low, high = second or (0.0, 0.0)
+    return first[0] - high, first[1] - low
 
 
 def range_of(
@@ -63,22 +65,24 @@ def range_of(
     """Return the range of a quantity in runs like `members`; UNBOUNDED if it is not known."""
     if quantity.unit != NATS:
         return SHARES_AND_REWARDS.get(name, UNBOUNDED)
-    most = [_most_entropy(member) for member in members]
-    of_quantity = replace(basis, probe=quantity.probe or basis.probe)
+    highest = [_highest_entropy(member) for member in members]
+    quantity_basis = replace(basis, probe=quantity.probe or basis.probe)
     starts = [
-        float(h[0]) for h in (of_quantity.entropy_series(m).values for m in members) if len(h)
+        float(entropy[0])
+        for entropy in (quantity_basis.entropy_series(member).values for member in members)
+        if len(entropy)
     ]
-    known = [one for one in most if one is not None]
-    if not starts or len(known) < len(most):
+    measured = [entropy for entropy in highest if entropy is not None]
+    if not starts or len(measured) < len(highest):
         return UNBOUNDED
-    return min(starts) - max(known), max(starts)  # from the start to an H in [0, max]
+    return min(starts) - max(measured), max(starts)  # from the start to an H in [0, max]
 
 
-def _most_entropy(member: Member) -> float | None:
+def _highest_entropy(member: Member) -> float | None:
     """Return H of a uniform policy in nats; None if the config does not state its size."""
     config = member.identity.full_config
     if setting(config, "policy", "kind") == "tabular":
         return math.log(len(STRATEGIES))  # the acts of the policy
     size = setting(config, "policy", "vocabulary")
-    known = setting(config, "policy", "kind") == "tiny" and isinstance(size, int) and size > 0
-    return math.log(size) if known else None
+    is_tiny = setting(config, "policy", "kind") == "tiny" and isinstance(size, int) and size > 0
+    return math.log(size) if is_tiny else None

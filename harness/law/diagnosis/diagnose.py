@@ -61,12 +61,12 @@ def diagnose(
 
     Raise DataError if no finished run could be read.
     """
-    members, others = analysis.load_members_and_reasons(paths, pool)
+    members, left_out = analysis.load_members_and_reasons(paths, pool)
     if not members:
-        reasons = "; ".join(sorted(set(others.values())))
-        why = f"none: {reasons}" if reasons else "none"
-        raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {why}")
-    skipped = tuple(SkippedPath(run, why) for run, why in others.items())
+        reasons = "; ".join(sorted(set(left_out.values())))
+        found = f"none: {reasons}" if reasons else "none"
+        raise DataError(f"{', '.join(map(str, paths))}: needs a finished run, found {found}")
+    skipped = tuple(SkippedPath(run, reason) for run, reason in left_out.items())
     return tuple(map(diagnose_run, members)), skipped
 
 
@@ -74,44 +74,44 @@ def diagnose_run(member: Member) -> Diagnosis:
     """Diagnose one run."""
     result = member.result
     by_sets = setting(member.identity.config, "algorithm", "kind") in OF_SETS
-    found = BY_SETS if by_sets else obeyed.advantage_correlation(Path(result.run))
-    followed, why = (None, found) if isinstance(found, str) else (found, None)
+    measured = BY_SETS if by_sets else obeyed.advantage_correlation(Path(result.run))
+    correlation, reason = (None, measured) if isinstance(measured, str) else (measured, None)
     return Diagnosis(
         run=result.run,
         level=result.level,
         seed=result.seed,
         regime=result.regime,
         findings=(
-            replace(exploration(member, followed), why=why),
+            replace(exploration(member, correlation), why=reason),
             reliability(Path(result.run)),
-            direction(member, followed),
+            direction(member, correlation),
         ),
         dropped=result.dropped,
     )
 
 
-def exploration(member: Member, followed: Interval | None) -> MechanismFinding:
+def exploration(member: Member, correlation: Interval | None) -> MechanismFinding:
     """Find whether the policy still gets a learning signal.
 
-    `followed`: the correlation of advantages with rewards, if known.
+    `correlation`: the correlation of advantages with rewards, if known.
     """
     result, run = member.result, member.replicate
     silent = Sign("groups that teach nothing", "share", result.silent_share)
-    obeys = Sign("advantages follow rewards", "correlation", followed)
+    following = Sign("advantages follow rewards", "correlation", correlation)
     signs = (
         silent,
-        obeys,
+        following,
         Sign("fall of H", "nats", null_control.fall(run.course.values)),
         Sign("part of noise in the fall of H on the probe", "share", _noise_share(member)),
         Sign("gain of reward", "0 to 1", result.gain),
         Sign("listening", "nats", _listening(member)),
     )
     flag, because = None, None
-    if _starves(member):
+    if _is_starved(member):
         flag, because = "starved", silent
-    elif _is_unobeyed(followed):
-        flag, because = "noise", obeys
-    measured = silent.value is not None or followed is not None
+    elif _is_unobeyed(correlation):
+        flag, because = "noise", following
+    measured = silent.value is not None or correlation is not None
     return MechanismFinding(EXPLORATION, measured, flag, because, signs)
 
 
@@ -119,18 +119,18 @@ def _is_unobeyed(correlation: Interval | None) -> bool:
     return correlation is not None and correlation.value < UNOBEYED and correlation.high < OBEYED
 
 
-def _starves(member: Member) -> bool:
+def _is_starved(member: Member) -> bool:
     """Return whether most groups carry no signal, H is kept, and the gain is negligible."""
     silent, gain = member.result.silent_share, member.result.gain
     if silent is None or gain is None:
         return False
-    return silent.low > regime.SILENT and gain.high < GAINED and _keeps(member.replicate)
+    return silent.low > regime.SILENT and gain.high < GAINED and _keeps_entropy(member.replicate)
 
 
-def _keeps(run: Replicate) -> bool:
+def _keeps_entropy(run: Replicate) -> bool:
     """Return whether H ends within a fifth of its start."""
-    fell, start = null_control.fall(run.course.values), run.course.values[:3]
-    return fell is not None and abs(fell.value) <= regime.KEPT * float(start.mean())
+    fall, start = null_control.fall(run.course.values), run.course.values[:3]
+    return fall is not None and abs(fall.value) <= regime.KEPT * float(start.mean())
 
 
 def reliability(run: Path) -> MechanismFinding:
@@ -145,61 +145,61 @@ def reliability(run: Path) -> MechanismFinding:
         return MechanismFinding(RELIABILITY, False, None, None, (), str(error))
     measured = [sign for sign in signs if sign.value is not None]
     worse = [sign for sign in measured if _is_worse(sign, len(measured))]
-    untrue = [sign for sign in worse if not _is_of_true_facts(sign)]
-    because = next(iter(untrue + worse), None)
-    flag = "false_facts" if untrue else "fewer_facts" if worse else None
+    false_facts = [sign for sign in worse if not _is_true_fact_sign(sign)]
+    because = next(iter(false_facts + worse), None)
+    flag = "false_facts" if false_facts else "fewer_facts" if worse else None
     return MechanismFinding(
         RELIABILITY, bool(measured), flag, because, signs, None if measured else why
     )
 
 
-def _is_of_true_facts(sign: Sign) -> bool:
+def _is_true_fact_sign(sign: Sign) -> bool:
     return sign.name.startswith(fidelity.TRUE_FACT)
 
 
-def _is_worse(sign: Sign, tried: int) -> bool:
+def _is_worse(sign: Sign, count: int) -> bool:
     """Return whether true facts are taken up significantly less, or false ones more.
 
-    The interval is widened for the number of signs `tried` (Bonferroni).
+    The interval is widened for the number of signs, `count` (Bonferroni).
     """
     if sign.value is None:
         return False
     normal = NormalDist()
-    widened = normal.inv_cdf(1 - 0.025 / tried) / normal.inv_cdf(0.975)
+    widened = normal.inv_cdf(1 - 0.025 / count) / normal.inv_cdf(0.975)
     half = widened * interval.half_width(sign.value)
-    if _is_of_true_facts(sign):
+    if _is_true_fact_sign(sign):
         return sign.value.value + half < 0
     return sign.value.value - half > 0
 
 
-def direction(member: Member, followed: Interval | None) -> MechanismFinding:
+def direction(member: Member, correlation: Interval | None) -> MechanismFinding:
     """Find whether the policy was rewarded for solving while users were not better off.
 
     There is no flag if updates did not follow rewards, because then nothing was rewarded.
     """
     run = member.replicate
-    paid = Sign("gain of reward in training", "reward", _paid(run))
+    training_gain = Sign("gain of reward in training", "reward", _training_gain(run))
     name = "rise of solving" + (", net of the null control" if member.nulls else "")
     solving = Sign(name, "share", _solving(member))
     signs = (
         solving,
-        paid,
+        training_gain,
         Sign("gain of reward", "0 to 1", member.result.gain),
         Sign(
             "solving just after a feeling", "share", _at_end(run, replicates.SOLVING_AFTER_FEELING)
         ),
         Sign("KL to the start", "nats an act or token", _at_end(run, replicates.DIVERGENCE)),
     )
-    known = solving.value is not None and paid.value is not None
+    is_measured = solving.value is not None and training_gain.value is not None
     turned = (
         solving.value is not None
         and solving.value.low > MOVED
-        and _rises(paid.value)
+        and _rises(training_gain.value)
         and not _rises(member.result.gain)
-        and not _is_unobeyed(followed)
+        and not _is_unobeyed(correlation)
     )
     return MechanismFinding(
-        DIRECTION, known, "solving" if turned else None, solving if turned else None, signs
+        DIRECTION, is_measured, "solving" if turned else None, solving if turned else None, signs
     )
 
 
@@ -207,7 +207,7 @@ def _rises(change: Interval | None) -> bool:
     return change is not None and change.low > 0
 
 
-def _paid(run: Replicate) -> Interval | None:
+def _training_gain(run: Replicate) -> Interval | None:
     """Return the gain of the training reward."""
     points = run.points_on(TRAINING, False)
     return None if points is None else regime.gain(points)
@@ -225,8 +225,8 @@ def _solving(member: Member) -> Interval | None:
     runs = (member.replicate, *member.nulls)
     until = min(run.last_step for run in runs)
     half = 0.0 if member.nulls else 1.96 * 0.5 / math.sqrt(conversations)
-    of_run, *of_nulls = (_rise(_solving_course(run, until), half) for run in runs)
-    return null_control.minus_nulls(of_run, of_nulls) if of_nulls else of_run
+    run_rise, *null_rises = (_rise(_solving_course(run, until), half) for run in runs)
+    return null_control.minus_nulls(run_rise, null_rises) if null_rises else run_rise
 
 
 def _solving_course(run: Replicate, until: float) -> Floats:
@@ -275,7 +275,7 @@ def _noise_share(member: Member) -> Interval | None:
 
 
 def _listening(member: Member) -> Interval | None:
-    own = (member.result.yardsticks or {}).get(OWN)
-    if own is None or own.listening is None:
+    end = (member.result.yardsticks or {}).get(OWN)
+    if end is None or end.listening is None:
         return None
-    return Interval(own.listening, -math.inf, math.inf)
+    return Interval(end.listening, -math.inf, math.inf)

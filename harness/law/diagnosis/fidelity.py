@@ -36,10 +36,10 @@ def read(run: Path) -> tuple[Sign, ...]:
     Empty if the probe was not asked, or compared with another run. Raise DataError if the file is
     no answer of a probe.
     """
-    path, keys = run / ANSWER, _answer(run)
-    if keys is None or keys.get("against") != "start":
+    path, answer = run / ANSWER, _answer(run)
+    if answer is None or answer.get("against") != "start":
         return ()
-    return _last(path, keys["readings"])
+    return _last_signs(path, answer["readings"])
 
 
 def why_nothing(run: Path) -> str | None:
@@ -47,16 +47,16 @@ def why_nothing(run: Path) -> str | None:
 
     Raise DataError as `read` does.
     """
-    path, keys = run / ANSWER, _answer(run)
-    if keys is None:
+    path, answer = run / ANSWER, _answer(run)
+    if answer is None:
         return None if (run / "config.yaml").is_file() else NO_POLICY
-    if keys.get("against") != "start":
+    if answer.get("against") != "start":
         return "the probe was compared with another run, not with the start"
-    reasons = keys.get("not_measured")
+    reasons = answer.get("not_measured")
     if isinstance(reasons, list) and reasons:
         return plain_file.one_line("; ".join(map(str, reasons)))
-    mine = _of_last_step(keys["readings"])
-    if any(_place(one) == ERROR for one in mine) and not _is_warmer(path, mine):
+    readings = _last_readings(answer["readings"])
+    if any(_condition(reading) == ERROR for reading in readings) and not _is_warmer(path, readings):
         return NOT_WARMER
     return "no change since the start was measured"
 
@@ -70,41 +70,47 @@ def _answer(run: Path) -> dict[str, Any] | None:
         value = json.loads(plain_file.text(path))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: must be JSON; got {plain_file.one_line(error)}") from error
-    keys = value if isinstance(value, dict) else {}
-    readings = keys.get("readings")
-    if not isinstance(readings, list) or not all(isinstance(one, dict) for one in readings):
+    answer = value if isinstance(value, dict) else {}
+    readings = answer.get("readings")
+    if not isinstance(readings, list) or not all(isinstance(reading, dict) for reading in readings):
         raise DataError(f"{path}: readings must be a list of objects, as `harness probe` writes it")
-    return keys
+    return answer
 
 
-def _of_last_step(readings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _last_readings(readings: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return the readings of the last probed step."""
-    steps = [one.get("step") for one in readings]
+    steps = [reading.get("step") for reading in readings]
     last = max((step for step in steps if type(step) is int), default=None)
-    return [one for one in readings if last is not None and one.get("step") == last]
+    return [reading for reading in readings if last is not None and reading.get("step") == last]
 
 
-def _last(path: Path, readings: Sequence[dict[str, Any]]) -> tuple[Sign, ...]:
+def _last_signs(path: Path, readings: Sequence[dict[str, Any]]) -> tuple[Sign, ...]:
     """Return the signs of the last probed step."""
-    mine = _of_last_step(readings)
-    told = [one for one in mine if one.get("quantity") in (TRUE_FACT, FALSE_FACT)]
-    known = [one for one in mine if _place(one) == ERROR] if _is_warmer(path, mine) else []
-    units = ((told, "change of the share"), (known, "change of the error, %"))
+    last = _last_readings(readings)
+    facts = [reading for reading in last if reading.get("quantity") in (TRUE_FACT, FALSE_FACT)]
+    errors = []
+    if _is_warmer(path, last):
+        errors = [reading for reading in last if _condition(reading) == ERROR]
+    units = ((facts, "change of the share"), (errors, "change of the error, %"))
     return tuple(
-        Sign(_name(one), unit, _interval(path, one.get("change")))
-        for found, unit in units
-        for one in found
+        Sign(_name(reading), unit, _interval(path, reading.get("change")))
+        for group, unit in units
+        for reading in group
     )
 
 
-def _place(reading: dict[str, Any]) -> tuple[Any, Any, Any]:
+def _condition(reading: dict[str, Any]) -> tuple[Any, Any, Any]:
     return reading.get("quantity"), reading.get("setting"), reading.get("level")
 
 
 def _is_warmer(path: Path, readings: Sequence[dict[str, Any]]) -> bool:
     """Return whether the policy is significantly warmer than at its start."""
-    found = [_interval(path, r.get("change")) for r in readings if r.get("quantity") == WARMTH]
-    return any(change is not None and change.low > 0 for change in found)
+    changes = [
+        _interval(path, reading.get("change"))
+        for reading in readings
+        if reading.get("quantity") == WARMTH
+    ]
+    return any(change is not None and change.low > 0 for change in changes)
 
 
 def _name(reading: dict[str, Any]) -> str:
@@ -118,16 +124,16 @@ def _interval(path: Path, change: Any) -> Interval | None:
     values: list[Any] = [ends.get(name) for name in ("value", "low", "high")]
     if any(value is None for value in values):
         return None
-    known = [n for n in map(_number, values) if n is not None]
-    if len(known) < len(values):
+    numbers = [number for number in map(_number, values) if number is not None]
+    if len(numbers) < len(values):
         raise DataError(f"{path}: change must hold finite numbers, or null; got {values!r:.80}")
-    return Interval(*known)
+    return Interval(*numbers)
 
 
 def _number(value: Any) -> float | None:
     """Return a finite number as a float, else None."""
     try:
-        known = float(value) if type(value) in (int, float) else math.nan
+        number = float(value) if type(value) in (int, float) else math.nan
     except OverflowError:  # an integer too large for a float
         return None
-    return known if math.isfinite(known) else None
+    return number if math.isfinite(number) else None

@@ -36,12 +36,12 @@ def advantage_correlation(run: Path) -> Interval | str:
     jackknife over groups, or over conversations.
     """
     try:
-        steps = [saved_conversations.read(run, n) for n in saved_conversations.steps(run)]
+        steps = [saved_conversations.read(run, number) for number in saved_conversations.steps(run)]
     except HarnessError as error:
         return plain_file.one_line(error)
     if not steps:
         return NONE_SAVED
-    sums = np.array([one for step in steps for one in _sums(step.conversations)])
+    sums = np.array([group_sums for step in steps for group_sums in _sums(step.conversations)])
     if len(sums) < FEWEST:
         return TOO_FEW.format(saved=len(sums))
     return correlation(sums) or NO_SPREAD
@@ -52,13 +52,13 @@ def correlation(sums: Floats) -> Interval | None:
 
     None if advantages or rewards have no spread without some group.
     """
-    whole = sums.sum(axis=0)
-    without = whole - sums
-    if not (without[:, 1:] > 0).all():
+    total = sums.sum(axis=0)
+    partial = total - sums
+    if not (partial[:, 1:] > 0).all():
         return None
-    value, rest = _ratio(whole[None])[0], _ratio(without)
+    value, partial_ratios = _ratio(total[None])[0], _ratio(partial)
     n = len(sums)
-    error = float(np.sqrt((n - 1) / n * ((rest - rest.mean()) ** 2).sum()))
+    error = float(np.sqrt((n - 1) / n * ((partial_ratios - partial_ratios.mean()) ** 2).sum()))
     half = numbers.t_quantile(0.975, n - 1) * error
     return Interval(float(value), max(-1.0, float(value) - half), min(1.0, float(value) + half))
 
@@ -71,21 +71,21 @@ def _ratio(sums: Floats) -> Floats:
 def _sums(conversations: Sequence[SavedConversation]) -> Iterator[tuple[float, float, float]]:
     """Yield sums of a r, a a and r r of each group with unequal rewards, or each conversation."""
     by_group: dict[int, list[tuple[float, float]]] = {}
-    for one in conversations:
-        if (pair := _pair(one)) is not None:
-            by_group.setdefault(one.group, []).append(pair)
+    for conversation in conversations:
+        if (pair := _pair(conversation)) is not None:
+            by_group.setdefault(conversation.group, []).append(pair)
     groups = list(by_group.values())
     if any(len(group) > 1 for group in groups):
         for group in groups:
-            a, r = _centred(group)
+            a, r = _centre(group)
             if np.ptp(r) > 0:
                 yield float(a @ r), float(a @ a), float(r @ r)
     elif groups:
-        a, r = _centred([pair for group in groups for pair in group])
+        a, r = _centre([pair for group in groups for pair in group])
         yield from zip((a * r).tolist(), (a * a).tolist(), (r * r).tolist(), strict=True)
 
 
-def _centred(pairs: Pairs) -> tuple[Floats, Floats]:
+def _centre(pairs: Pairs) -> tuple[Floats, Floats]:
     values = np.array(pairs, dtype=np.float64)
     a, r = (values - values.mean(axis=0)).T
     return a, r
@@ -93,7 +93,7 @@ def _centred(pairs: Pairs) -> tuple[Floats, Floats]:
 
 def _pair(conversation: SavedConversation) -> tuple[float, float] | None:
     """Return the mean advantage of the replies and the reward; None if either was not saved."""
-    given = [turn.advantage for turn in conversation.replies if turn.advantage is not None]
-    if conversation.reward is None or not given:
+    advantages = [turn.advantage for turn in conversation.replies if turn.advantage is not None]
+    if conversation.reward is None or not advantages:
         return None
-    return fmean(given), conversation.reward
+    return fmean(advantages), conversation.reward

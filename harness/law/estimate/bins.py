@@ -38,43 +38,44 @@ class Bins:
         """Return the median of each bin. `values`: shape (n,); result: shape (bins,)."""
         widest = int(self.counts.max())
         padded = np.full(len(self) * widest, np.inf)
-        padded[self._row_places] = values
+        padded[self._row_indices] = values
         rows = padded.reshape(-1, widest)
         rows.sort(axis=1)
         bins, counts = np.arange(len(self)), self.counts
         result: Floats = (rows[bins, (counts - 1) // 2] + rows[bins, counts // 2]) / 2
         return result
 
-    def spread_out(self, of_bins: Floats) -> Floats:
-        """Repeat each bin's value for its points. `of_bins`: shape (bins,); result: shape (n,)."""
-        return of_bins.repeat(self.counts)
+    def spread_out(self, bin_values: Floats) -> Floats:
+        """Repeat each bin's value, shape (bins,), for its points; result: shape (n,)."""
+        return bin_values.repeat(self.counts)
 
     def between_neighbours(self, bin_means: Floats) -> Floats:
         """Interpolate each point between the means of the bins around its own, shape (n,).
 
         The first and last bin use extrapolated means.
         """
-        apart, away = self._neighbours
-        middle = _extended(bin_means)
-        slope = (middle[2:] - middle[:-2]) / apart
-        return self.spread_out(middle[:-2]) + self.spread_out(slope) * away
+        distance, offset = self._neighbours
+        extended = _extend(bin_means)
+        slope = (extended[2:] - extended[:-2]) / distance
+        return self.spread_out(extended[:-2]) + self.spread_out(slope) * offset
 
     @cached_property
     def _neighbours(self) -> tuple[Floats, Floats]:
         """Distance between the centres of the two neighbours of each bin, shape (bins,), and
         distance of each point from the centre of the bin before its own, shape (n,).
         """
-        at = _extended(self.starts + (self.counts - 1) / 2)
-        return at[2:] - at[:-2], np.arange(self.n, dtype=float) - self.spread_out(at[:-2])
+        centres = _extend(self.starts + (self.counts - 1) / 2)
+        before, after = centres[:-2], centres[2:]
+        return after - before, np.arange(self.n, dtype=float) - self.spread_out(before)
 
     @cached_property
-    def _row_places(self) -> Places:
+    def _row_indices(self) -> Places:
         """Flat index of each point in an array with one row per bin, padded to the longest bin.
         Shape (n,).
         """
         rows = np.arange(len(self)) * self.counts.max() - self.starts
-        place: Places = np.arange(self.n) + rows.repeat(self.counts)
-        return place
+        indices: Places = np.arange(self.n) + rows.repeat(self.counts)
+        return indices
 
 
 @lru_cache(maxsize=256)
@@ -111,7 +112,7 @@ def resample_evenly(steps: Floats, *series: Floats) -> tuple[Floats, ...]:
     return even, *(np.interp(even, steps, values) for values in series)
 
 
-def _extended(values: Floats) -> Floats:
+def _extend(values: Floats) -> Floats:
     """Extrapolate the values linearly by one at each end."""
     extended = np.empty(len(values) + 2)
     extended[1:-1] = values

@@ -76,35 +76,37 @@ class Shortfall:
 def bin_run(points: Points) -> BinnedRun:
     """Return the time-binned means of at least 16 points without spikes."""
     onset_bins = bins.for_onset(len(points))
-    even = bins.resample_evenly(points.steps, points.x, points.reward)
-    steps, x, reward = (onset_bins.means(values) for values in even)
+    series = bins.resample_evenly(points.steps, points.x, points.reward)
+    steps, x, reward = (onset_bins.means(values) for values in series)
     noise, count = interval.measure_noise(points.reward).sd, len(onset_bins)
     return BinnedRun(steps, (np.arange(count) + 0.5) / count, x, reward, noise)
 
 
 def is_large(unexplained: float, line: FittedLine, run: BinnedRun) -> bool:
     """Return whether the unexplained reward is large relative to the noise and to the law."""
-    law_moved = abs(line.a) * float(np.ptp(line.x))
-    return unexplained > max(SHARE_OF_LAW * law_moved, LEAST_BREAK * run.noise)
+    law_movement = abs(line.a) * float(np.ptp(line.x))
+    return unexplained > max(SHARE_OF_LAW * law_movement, LEAST_BREAK * run.noise)
 
 
 def law_break(run: BinnedRun) -> Break:
     """Fit R = b - a*x_min(t,k) + d*(t - k)+ for every k, and test the best against the law."""
     count = len(run.time)
-    until, after, power = _breaks(count)
-    held = run.x.take(until)
-    held -= numbers.row_means(held)
-    slopes, ssr = _two_regressors(held, after, power, run.reward)
+    until, after, squares = _break_regressors(count)
+    x_until = run.x.take(until)
+    x_until -= numbers.row_means(x_until)
+    slopes, ssr = _two_regressors(x_until, after, squares, run.reward)
     best = int(np.argmin(ssr))
-    k, (on_x, on_time) = best + segments.EDGE, slopes[best]
-    left = numbers.centred(run.reward) - on_x * held[best] - on_time * after[best]
+    k, (x_slope, time_slope) = best + segments.EDGE, slopes[best]
+    residuals = numbers.centred(run.reward) - x_slope * x_until[best] - time_slope * after[best]
     end = max(1, count // 20)
-    moved = on_time * (1 - run.time[k]) - on_x * (numbers.mean(run.x[-end:]) - run.x[k])
-    return Break(float(run.steps[k]), _f(run, left, extra=3, parameters=5), abs(float(moved)))
+    movement = time_slope * (1 - run.time[k]) - x_slope * (numbers.mean(run.x[-end:]) - run.x[k])
+    return Break(
+        float(run.steps[k]), _f(run, residuals, extra=3, parameters=5), abs(float(movement))
+    )
 
 
 @lru_cache(maxsize=32)
-def _breaks(count: int) -> tuple[Places, Floats, Floats]:
+def _break_regressors(count: int) -> tuple[Places, Floats, Floats]:
     """Return the regressors of a law that ends at each inner bin k: the indices min(t, k) and the
     centred (t - k)+, shape (breaks, bins), and the sum of squares of the latter, shape (breaks,).
     """
@@ -115,9 +117,9 @@ def _breaks(count: int) -> tuple[Places, Floats, Floats]:
     return np.minimum(np.arange(count), knots), after, _row_products(after, after)
 
 
-def _row_products(one: Floats, other: Floats) -> Floats:
-    """Return the dot product of each row of `one` with the same row of `other`. Shape (rows,)."""
-    products: Floats = np.einsum("mk,mk->m", one, other)
+def _row_products(first: Floats, second: Floats) -> Floats:
+    """Return the dot product of each pair of rows. Shape (rows,)."""
+    products: Floats = np.einsum("mk,mk->m", first, second)
     return products
 
 
@@ -144,15 +146,15 @@ def falls_after_rise(run: BinnedRun, collapsed: bool) -> bool:
 
     The unexplained fall must exceed a fifth of the rise and the noise of one row.
     """
-    least_f = TURN_F if collapsed else TURN_F_ALONE
+    smallest_f = TURN_F if collapsed else TURN_F_ALONE
     knots = run.reward_knot
     k = knots.at[0]
     rise = knots.slopes[0] * run.time[k]
     fall = -knots.slopes[1] * (1 - run.time[k])
-    if rise <= 0 or knots.f <= least_f:
+    if rise <= 0 or knots.f <= smallest_f:
         return False
-    least = max(LEAST_TURN * run.noise, SHARE_OF_RISE * rise)
-    return bool(fall - _explained_fall(run.x, k, knots.slopes[0]) > least)
+    smallest_fall = max(LEAST_TURN * run.noise, SHARE_OF_RISE * rise)
+    return bool(fall - _explained_fall(run.x, k, knots.slopes[0]) > smallest_fall)
 
 
 def _explained_fall(x: Floats, knot: int, reward_slope: float) -> float:
@@ -164,8 +166,8 @@ def _explained_fall(x: Floats, knot: int, reward_slope: float) -> float:
     before, after = segments.slopes_around(x, knot)
     if after <= 0:
         return 0.0
-    rest = 1 - (knot + 0.5) / len(x)
-    return EXCUSED * reward_slope / -before * after * rest if before < 0 else math.inf
+    remaining = 1 - (knot + 0.5) / len(x)
+    return EXCUSED * reward_slope / -before * after * remaining if before < 0 else math.inf
 
 
 def _two_regressors(u: Floats, v: Floats, vv: Floats, y: Floats) -> tuple[Floats, Floats]:
@@ -183,11 +185,13 @@ def _two_regressors(u: Floats, v: Floats, vv: Floats, y: Floats) -> tuple[Floats
     return slopes, np.where(usable, centred @ centred - gain, np.inf)
 
 
-def _f(run: BinnedRun, left: Floats, extra: int, parameters: int) -> float:
+def _f(run: BinnedRun, residuals: Floats, extra: int, parameters: int) -> float:
     law = estimate.least_squares(run.x, run.reward)
-    whole = numbers.centred(run.reward) if law is None else run.reward - (law.b - law.a * run.x)
-    rho = estimate.lag1(left)
-    ssr = max(float(left @ left), 1e-300)
-    freedom = max(len(left) - parameters, 1)
-    f = (float(whole @ whole) - ssr) / extra / (ssr / freedom) * (1 - rho) / (1 + rho)
+    law_residuals = (
+        numbers.centred(run.reward) if law is None else run.reward - (law.b - law.a * run.x)
+    )
+    rho = estimate.lag1(residuals)
+    ssr = max(float(residuals @ residuals), 1e-300)
+    df = max(len(residuals) - parameters, 1)
+    f = (float(law_residuals @ law_residuals) - ssr) / extra / (ssr / df) * (1 - rho) / (1 + rho)
     return max(f, 0.0)

@@ -32,34 +32,34 @@ HALF_WIDTHS_OF_SPREAD = 2.5
 
 
 def average_over_forms(
-    law: LawFit, compared: Mapping[str, Rival] | None, bounds: tuple[float, float] | None
+    law: LawFit, rival_scores: Mapping[str, Rival] | None, bounds: tuple[float, float] | None
 ) -> CeilingOverForms | None:
     """Return the averaged reward at H = 0; None if the curves were not compared, or if one with
     weight has no interval.
 
     `bounds`: lowest and highest possible reward, if known. The result is clipped to them.
     """
-    if compared is None or law.spread is None:
+    if rival_scores is None or law.spread is None:
         return None
-    best = min(compared[name].aicc for name in FORMS)
-    odds = {name: math.exp((best - compared[name].aicc) / 2) for name in FORMS}
+    best = min(rival_scores[name].aicc for name in FORMS)
+    odds = {name: math.exp((best - rival_scores[name].aicc) / 2) for name in FORMS}
     odds = {name: odd for name, odd in odds.items() if odd >= LEAST_WEIGHT * sum(odds.values())}
     weights = {name: odd / sum(odds.values()) for name, odd in odds.items()}
-    found = {name: _at_zero(law, name) for name in weights}
-    if any(at_zero is None for at_zero in found.values()):
+    by_form = {name: _at_zero(law, name) for name in weights}
+    if any(at_zero is None for at_zero in by_form.values()):
         return None
-    ends = {name: at_zero for name, at_zero in found.items() if at_zero is not None}
-    value = sum(weight * ends[name].value for name, weight in weights.items())
-    half = sum(weight * _half(ends[name], value) for name, weight in weights.items())
+    intervals = {name: at_zero for name, at_zero in by_form.items() if at_zero is not None}
+    value = sum(weight * intervals[name].value for name, weight in weights.items())
+    half = sum(weight * _half(intervals[name], value) for name, weight in weights.items())
     low, high = value - half, value + half
-    least, most = bounds or (-math.inf, math.inf)
+    lowest, highest = bounds or (-math.inf, math.inf)
     return CeilingOverForms(
-        value=min(max(value, least), most),
-        low=min(max(low, least), most),
-        high=min(max(high, least), most),
+        value=min(max(value, lowest), highest),
+        low=min(max(low, lowest), highest),
+        high=min(max(high, lowest), highest),
         weights=weights,
         beyond_nats=_lowest(law.calm.entropy),
-        at_bound=high > most or low < least,
+        at_bound=high > highest or low < lowest,
     )
 
 
@@ -77,9 +77,9 @@ def _curve(law: LawFit, name: str) -> FittedCurve:
     return FittedCurve(estimate.through(FORMS[name](law.calm.entropy), law.calm.reward))
 
 
-def _half(one: Interval, value: float) -> float:
-    apart = HALF_WIDTHS_OF_SPREAD * (one.value - value)
-    return math.hypot(interval.half_width(one), apart)
+def _half(at_zero: Interval, value: float) -> float:
+    disagreement = HALF_WIDTHS_OF_SPREAD * (at_zero.value - value)
+    return math.hypot(interval.half_width(at_zero), disagreement)
 
 
 def _lowest(entropy: Floats) -> float:

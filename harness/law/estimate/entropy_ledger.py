@@ -16,7 +16,7 @@ from harness.law.estimate.null_control import share
 from harness.law.results import Floats, Interval
 
 PARTS = ("signal", "noise", "remedy")
-COLUMNS = tuple(f"ledger/{part}{of}" for part in PARTS for of in ("", "_se"))
+COLUMNS = tuple(f"ledger/{part}{suffix}" for part in PARTS for suffix in ("", "_se"))
 MOST_NOISE = 0.1
 """Share of the fall of H that noise takes at the critical batch."""
 
@@ -35,8 +35,8 @@ class EntropyLedger:
     def noise_share(self) -> Interval | None:
         """Share of noise in the total fall of H; None if the fall is not larger than its error."""
         parts = self.signal, self.noise, self.remedy
-        whole = _sum(map(_negative, parts))
-        return share(_negative(self.noise), whole, half_width(self.noise) ** 2)
+        total = _sum(map(_negative, parts))
+        return share(_negative(self.noise), total, half_width(self.noise) ** 2)
 
     def critical_batch(self, conversations: int) -> Interval | None:
         """Return the conversations per step at which noise causes a tenth of the fall of H.
@@ -77,9 +77,9 @@ def read(columns: Mapping[str, Floats]) -> EntropyLedger | None:
 
 
 def _sum(parts: Iterable[Interval]) -> Interval:
-    every = list(parts)
-    half = float(np.linalg.norm([(part.high - part.low) / 2 for part in every]))
-    return _interval(sum(part.value for part in every), half)
+    intervals = list(parts)
+    half = float(np.linalg.norm([(part.high - part.low) / 2 for part in intervals]))
+    return _interval(sum(part.value for part in intervals), half)
 
 
 def _negative(part: Interval) -> Interval:

@@ -31,12 +31,12 @@ def without_noise_bias(entropy: Floats, x: Floats, noise_share: float) -> Floats
     bin_means = binned.means(entropy)
     if len(bin_means) < FEWEST_BINS_FOR_BIAS or noise_share == 0:
         return x
-    around = spikes.clip_residuals(entropy - binned.between_neighbours(bin_means)) ** 2
-    variance = binned.spread_out(binned.means(around))
-    moved, most = numbers.centred(x), float(x**2 @ variance)
-    if most == 0:
+    squares = spikes.clip_residuals(entropy - binned.between_neighbours(bin_means)) ** 2
+    variance = binned.spread_out(binned.means(squares))
+    deviations, bias_variance = numbers.centred(x), float(x**2 @ variance)
+    if bias_variance == 0:
         return x
-    share = min(noise_share * float(moved @ moved) / most, 1.0)
+    share = min(noise_share * float(deviations @ deviations) / bias_variance, 1.0)
     return x * np.exp(-share * variance / 2)
 
 
@@ -71,9 +71,9 @@ class FittedLine:
     @cached_property
     def residuals(self) -> Floats:
         """Residuals, with rounding errors set to zero because they would look autocorrelated."""
-        left = self.reward - (self.b - self.a * self.x)
+        residuals = self.reward - (self.b - self.a * self.x)
         rounding = 1e-10 * float(np.abs(self.reward).max() + abs(self.a) * self.x.max())
-        return np.where(np.abs(left) > rounding, left, 0.0)
+        return np.where(np.abs(residuals) > rounding, residuals, 0.0)
 
 
 def fit(entropy: Floats, reward: Floats) -> FittedLine | None:
@@ -93,32 +93,32 @@ def through(x: Floats, reward: Floats) -> FittedLine | None:
 
 
 def _by_instrument(x: Floats, reward: Floats, z: Floats, f: float) -> FittedLine | None:
-    shared = float(z @ x)
-    if not abs(shared) > 1e-12 * max(1.0, float(x @ x)):
+    product = float(z @ x)
+    if not abs(product) > 1e-12 * max(1.0, float(x @ x)):
         return None
-    a = -float(z @ reward) / shared
+    a = -float(z @ reward) / product
     return FittedLine(a, float(numbers.mean(reward) + a * numbers.mean(x)), f, x, reward, z)
 
 
 def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
     """Fit R = -a*x + b by ordinary least squares; None if x does not vary."""
-    spread, moved = numbers.centred(x), numbers.centred(reward)
-    power = spread @ spread
+    x_deviations, reward_deviations = numbers.centred(x), numbers.centred(reward)
+    power = x_deviations @ x_deviations
     if len(x) < 2 or not power > 1e-12 * max(1.0, float(x @ x)):
         return None
-    a = float(-(spread @ moved) / power)
-    total = float(moved @ moved)
-    left = moved + a * spread
-    r2 = 1 - float(left @ left) / total if total > 0 else 0.0
+    a = float(-(x_deviations @ reward_deviations) / power)
+    total = float(reward_deviations @ reward_deviations)
+    residuals = reward_deviations + a * x_deviations
+    r2 = 1 - float(residuals @ residuals) / total if total > 0 else 0.0
     return LeastSquares(a, float(numbers.mean(reward) + a * numbers.mean(x)), r2)
 
 
 def _noise_share(line: FittedLine) -> float:
     """Estimate the share of noise in the variance of x from how much it shrinks least squares."""
-    plain = least_squares(line.x, line.reward)
-    if plain is None or line.a == 0:
+    ols = least_squares(line.x, line.reward)
+    if ols is None or line.a == 0:
         return 0.0
-    return min(max(1 - plain.a / line.a, 0.0), 1.0)
+    return min(max(1 - ols.a / line.a, 0.0), 1.0)
 
 
 def lag1(residuals: Floats, coefficients: int = 1) -> float:
@@ -133,8 +133,8 @@ def lag1(residuals: Floats, coefficients: int = 1) -> float:
     if n < 3 or power <= 0:
         return 0.0
     raw = float(centred[1:] @ centred[:-1]) / power
-    lost = (coefficients + (coefficients + 3) * raw) / n
-    return min(max(raw + lost, 0.0), LARGEST_AUTOCORRELATION)
+    bias = (coefficients + (coefficients + 3) * raw) / n
+    return min(max(raw + bias, 0.0), LARGEST_AUTOCORRELATION)
 
 
 def _instrument(x: Floats, binned: Bins) -> tuple[Floats, float]:
@@ -160,11 +160,11 @@ def _first_stage_f(x: Floats, z: Floats) -> float:
     if power <= 0:
         return 0.0
     slope = float(z @ x) / power
-    left = numbers.centred(x) - slope * z
-    most = float(left @ left) / (len(x) - 2) * LARGEST_TAU
-    if slope**2 * power > FAR_ABOVE * STRONG_FIRST_STAGE * most:
-        return slope**2 * power / most if most > 0 else np.inf
-    left = spikes.clip_residuals(left)
-    rho = lag1(left)
-    noise = float(left @ left) / (len(x) - 2) * (1 + rho) / (1 - rho)
+    residuals = numbers.centred(x) - slope * z
+    largest_noise = float(residuals @ residuals) / (len(x) - 2) * LARGEST_TAU
+    if slope**2 * power > FAR_ABOVE * STRONG_FIRST_STAGE * largest_noise:
+        return slope**2 * power / largest_noise if largest_noise > 0 else np.inf
+    residuals = spikes.clip_residuals(residuals)
+    rho = lag1(residuals)
+    noise = float(residuals @ residuals) / (len(x) - 2) * (1 + rho) / (1 - rho)
     return slope**2 * power / noise if noise > 0 else np.inf

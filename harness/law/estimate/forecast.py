@@ -49,8 +49,8 @@ def out_of_time(x: Floats, reward: Floats) -> float | None:
 def _half_moved(x: Floats) -> int:
     """Return the number of points in which x, in time bins, completes half of its movement."""
     binned = bins.for_fit(len(x))
-    moved = np.cumsum(np.abs(np.diff(binned.means(x))))
-    return int(binned.starts[np.argmax(moved >= moved[-1] / 2) + 1])
+    movement = np.cumsum(np.abs(np.diff(binned.means(x))))
+    return int(binned.starts[np.argmax(movement >= movement[-1] / 2) + 1])
 
 
 def _skill(x: Floats, reward: Floats, split: int) -> float | None:
@@ -58,14 +58,16 @@ def _skill(x: Floats, reward: Floats, split: int) -> float | None:
     line = estimate.through(x[:split], reward[:split])
     if line is None:
         return None
-    rest = len(x) - split
-    ahead = max(FEWEST_BINS_AHEAD, len(bins.for_fit(len(x))) * rest // len(x))
-    binned = bins.equal_bins(rest, ahead)
+    remaining = len(x) - split
+    bin_count = max(FEWEST_BINS_AHEAD, len(bins.for_fit(len(x))) * remaining // len(x))
+    binned = bins.equal_bins(remaining, bin_count)
     truth = binned.means(reward[split:])
     predicted = line.b - line.a * binned.means(x[split:])
     last = numbers.mean(reward[split - max(1, round(LAST_OF_FITTED * split)) : split])
-    against = float(((truth - last) ** 2).sum())
-    return 1 - float(((truth - predicted) ** 2).sum()) / against if against > 0 else None
+    baseline_error = float(((truth - last) ** 2).sum())
+    return (
+        1 - float(((truth - predicted) ** 2).sum()) / baseline_error if baseline_error > 0 else None
+    )
 
 
 MOVES = 8
@@ -75,14 +77,14 @@ WIDEST = 3.0
 reported."""
 
 
-def log_linear(time: Floats, log_h: Floats, at: float) -> float:
+def log_linear(time: Floats, log_h: Floats, target_time: float) -> float:
     """Extrapolate a line through log H to time `at` and return H; arrays of shape (K,)."""
     centred = time - time.mean()
     slope = (centred @ log_h) / (centred @ centred)
-    return _entropy(float(log_h.mean() + (at - time.mean()) * slope))
+    return _entropy(float(log_h.mean() + (target_time - time.mean()) * slope))
 
 
-def highest(time: Floats, log_h: Floats, at: float) -> float:
+def highest(time: Floats, log_h: Floats, target_time: float) -> float:
     """Return the upper limit of H at time `at` from its past moves; shape (K,), K >= 16.
 
     The moves are differences between eighths of the known time, detrended by a line, so that a
@@ -90,12 +92,12 @@ def highest(time: Floats, log_h: Floats, at: float) -> float:
     """
     levels = np.array([np.median(part) for part in np.array_split(log_h, MOVES)])
     moves = np.diff(levels)
-    place = np.arange(len(moves)) - (len(moves) - 1) / 2
-    steady = moves.mean() + place * (place @ moves) / (place @ place)
-    spread = math.sqrt(float(((moves - steady) ** 2).sum()) / (len(moves) - 2))
-    ahead = MOVES * (at - time[-1]) / (time[-1] - time[0])
-    far = numbers.t_quantile(0.975, len(moves) - 2) * spread
-    return _entropy(float(levels[-1]) + far * math.sqrt(max(ahead, 0.0) + 1))
+    position = np.arange(len(moves)) - (len(moves) - 1) / 2
+    trend = moves.mean() + position * (position @ moves) / (position @ position)
+    spread = math.sqrt(float(((moves - trend) ** 2).sum()) / (len(moves) - 2))
+    moves_ahead = MOVES * (target_time - time[-1]) / (time[-1] - time[0])
+    margin = numbers.t_quantile(0.975, len(moves) - 2) * spread
+    return _entropy(float(levels[-1]) + margin * math.sqrt(max(moves_ahead, 0.0) + 1))
 
 
 def _entropy(log_h: float) -> float:
@@ -117,9 +119,9 @@ def forecast(cleaned: Cleaned, share: float) -> Forecast:
     end = points.where(points.steps > max(cut, last - END * (last - first)))
     fitted = identifiability.fit(early)
     course = onset.bin_entropy(steps[before_cut], cleaned.entropy[before_cut])
-    predicted = _predicted(fitted, course, end) if course is not None else None
+    predicted = _predict(fitted, course, end) if course is not None else None
     why = _why_no_interval(fitted, predicted)
-    last_value = float(early.reward[-_last(len(early)) :].mean()) if len(early) else None
+    last_value = float(early.reward[-_last_count(len(early)) :].mean()) if len(early) else None
     truth = float(end.reward.mean()) if len(end) else None
     return Forecast(
         value=predicted.value if predicted else None,
@@ -137,7 +139,7 @@ def forecast(cleaned: Cleaned, share: float) -> Forecast:
     )
 
 
-def _last(n: int) -> int:
+def _last_count(n: int) -> int:
     return max(1, round(END * n))
 
 
@@ -147,11 +149,11 @@ def _why_no_interval(fitted: LawFit, predicted: Interval | None) -> str | None:
         return "no_fit"
     if not identifiability.judge_identifiability(fitted).a:
         return "a_not_identified"
-    moved = abs(fitted.line.a) * float(np.ptp(fitted.line.x))
-    return "entropy_unpredictable" if predicted.high - predicted.low > WIDEST * moved else None
+    movement = abs(fitted.line.a) * float(np.ptp(fitted.line.x))
+    return "entropy_unpredictable" if predicted.high - predicted.low > WIDEST * movement else None
 
 
-def _predicted(fitted: LawFit, course: BinnedEntropy, end: Points) -> Interval | None:
+def _predict(fitted: LawFit, course: BinnedEntropy, end: Points) -> Interval | None:
     """Predict the mean reward of the points `end` by the law, with log H on its past line.
 
     The 95% interval covers the reward of an H that rises as far as its past moves allow and that
@@ -163,11 +165,11 @@ def _predicted(fitted: LawFit, course: BinnedEntropy, end: Points) -> Interval |
         return None
     first, last = course.steps[0], course.steps[-1]
     time = (course.steps - first) / (last - first)
-    at = float((end.steps.mean() - first) / (last - first))
-    likely = log_linear(time, course.log_h, at)
-    x = np.exp(np.array([likely, 0.0, max(highest(time, course.log_h, at), likely)]))
-    sure = interval.band(spread.a, spread.b, spread.ceiling, x)
-    half = np.hypot(sure, _noise(line.residuals, len(end)))
+    target_time = float((end.steps.mean() - first) / (last - first))
+    likely = log_linear(time, course.log_h, target_time)
+    x = np.exp(np.array([likely, 0.0, max(highest(time, course.log_h, target_time), likely)]))
+    law_half = interval.band(spread.a, spread.b, spread.ceiling, x)
+    half = np.hypot(law_half, _noise(line.residuals, len(end)))
     reward = line.b - line.a * x
     return Interval(float(reward[0]), float((reward - half).min()), float((reward + half).max()))
 
@@ -175,5 +177,5 @@ def _predicted(fitted: LawFit, course: BinnedEntropy, end: Points) -> Interval |
 def _noise(residuals: Floats, points: int) -> float:
     """Return the 95% half-width of the mean of `points` values with noise like `residuals`."""
     rho = estimate.lag1(residuals)
-    worth = max(points * (1 - rho) / (1 + rho), 1.0)
-    return NORMAL_95 * float(residuals.std()) / math.sqrt(worth)
+    n_eff = max(points * (1 - rho) / (1 + rho), 1.0)
+    return NORMAL_95 * float(residuals.std()) / math.sqrt(n_eff)

@@ -31,17 +31,17 @@ class Form:
     """Whether some curve is better than the law by more than 10 AICc."""
 
 
-def form_of(law: LawFit, compared: Mapping[str, Rival] | None) -> Form:
-    """Return the form of a fit. `law` must have a line; `compared` are the scores of the rivals on
-    its points, None if there are too few.
+def form_of(law: LawFit, rival_scores: Mapping[str, Rival] | None) -> Form:
+    """Return the form of a fit. `law` must have a line; `rival_scores` are those on its points,
+    None if there are too few.
     """
-    scores = compared or {}
-    ahead = scores["linear_in_h"].delta_aicc if scores else 0.0
+    scores = rival_scores or {}
+    linear_delta = scores["linear_in_h"].delta_aicc if scores else 0.0
     best = min((rival.delta_aicc for rival in scores.values()), default=0.0)
-    is_open = ahead < rivals.TELLS_APART
+    is_open = linear_delta < rivals.TELLS_APART
     better = best < -BETTER
     return Form(
-        linear=ahead < -BETTER and _follows(law.linear_in_h),
+        linear=linear_delta < -BETTER and _follows(law.linear_in_h),
         is_open=is_open,
         misfit=misfit_of_either(law, better) if is_open else _size(law.misfit, better),
         rival_better=better,
@@ -50,8 +50,8 @@ def form_of(law: LawFit, compared: Mapping[str, Rival] | None) -> Form:
 
 def misfit_of_either(law: LawFit, suspected: bool = False) -> float:
     """Return the smaller misfit of exp(H) and a line in H. `suspected`: another curve is better."""
-    beside_exp = _size(law.misfit, suspected)
-    return min(beside_exp, _size(law.linear_in_h.misfit, suspected)) if beside_exp else 0.0
+    exp_misfit = _size(law.misfit, suspected)
+    return min(exp_misfit, _size(law.linear_in_h.misfit, suspected)) if exp_misfit else 0.0
 
 
 def confirms_break(law: LawFit) -> bool:
@@ -71,5 +71,5 @@ def _follows(curve: FittedCurve) -> bool:
     return spread.a.low > 0 and not _size(curve.misfit)
 
 
-def _size(found: Misfit | None, suspected: bool = False) -> float:
-    return found.size(suspected) if found is not None else 0.0
+def _size(misfit: Misfit | None, suspected: bool = False) -> float:
+    return misfit.size(suspected) if misfit is not None else 0.0

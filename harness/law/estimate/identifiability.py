@@ -86,12 +86,12 @@ def judge_identifiability(fitted: LawFit) -> Identifiability:
     line, spread = fitted.line, fitted.spread
     if line is None or spread is None or not has_enough_points(fitted):
         return Identifiability(a=False, ceiling=False)
-    moved = entropy_moves(fitted)
+    moves = entropy_moves(fitted)
     a = interval.half_width(spread.a) < LARGEST_RELATIVE_A * abs(line.a)
     ceiling = interval.half_width(spread.ceiling) <= LARGEST_CEILING * float(
         np.std(fitted.calm.reward)
     )
-    return Identifiability(a=bool(moved and a), ceiling=bool(moved and ceiling))
+    return Identifiability(a=bool(moves and a), ceiling=bool(moves and ceiling))
 
 
 def entropy_moves(fitted: LawFit) -> bool:
@@ -99,10 +99,10 @@ def entropy_moves(fitted: LawFit) -> bool:
     line, varies = fitted.line, bool(np.ptp(fitted.points.reward))
     if line is None:
         return False
-    return line.first_stage_f > WEAK_FIRST_STAGE or (varies and _same(fitted.ols, line))
+    return line.first_stage_f > WEAK_FIRST_STAGE or (varies and _same_slope(fitted.ols, line))
 
 
-def _same(ols: LeastSquares | None, line: FittedLine) -> bool:
+def _same_slope(ols: LeastSquares | None, line: FittedLine) -> bool:
     """Return whether noise in H is negligible: least squares, which it shrinks, gives the same a.
 
     The first stage cannot tell a fall within one bin from noise, but this test can. It does not

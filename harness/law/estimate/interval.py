@@ -73,7 +73,7 @@ def _jackknife(line: FittedLine, tau: float) -> tuple[Floats, int]:
     edges = _equal_leverage(line, tau)
     groups = len(edges) - 1
     refits = [
-        estimate.through(_without(line.x, first, last), _without(line.reward, first, last))
+        estimate.through(_leave_out(line.x, first, last), _leave_out(line.reward, first, last))
         for first, last in itertools.pairwise(edges)
     ]
     estimates = np.array([(r.a, r.b) for r in refits if r is not None]).T
@@ -94,17 +94,17 @@ def _equal_leverage(line: FittedLine, tau: float) -> list[int]:
     n = len(line.x)
     groups = min(max(6, min(round(n / (4 * tau)), 8)), n)
     shortest = min(max(1, math.ceil(2 * tau)), n // groups)
-    held = np.cumsum(line.z**2)
+    leverage = np.cumsum(line.z**2)
     edges = [0]
     for block in range(1, groups):
-        rest = held[-1] - (held[edges[-1] - 1] if edges[-1] else 0.0)
-        target = held[-1] - rest * (groups - block) / (groups - block + 1)
-        at = int(np.searchsorted(held, target)) + 1
-        edges.append(min(max(at, edges[-1] + shortest), n - (groups - block) * shortest))
+        remaining = leverage[-1] - (leverage[edges[-1] - 1] if edges[-1] else 0.0)
+        target = leverage[-1] - remaining * (groups - block) / (groups - block + 1)
+        edge = int(np.searchsorted(leverage, target)) + 1
+        edges.append(min(max(edge, edges[-1] + shortest), n - (groups - block) * shortest))
     return [*edges, n]
 
 
-def _without(values: Floats, first: int, last: int) -> Floats:
+def _leave_out(values: Floats, first: int, last: int) -> Floats:
     return np.concatenate((values[:first], values[last:]))
 
 
@@ -113,12 +113,12 @@ def _sandwich(line: FittedLine, rho: float, tau: float) -> Floats:
     n = len(line.x)
     weight_a = -line.z / (line.z @ line.x)
     weight_b = 1 / n + weight_a * numbers.mean(line.x)
-    left = line.residuals
+    residuals = line.residuals
     inflation = max(1 - 2 * tau / n, 0.2)
-    variance = float(left @ left) / (n - 2) / inflation
+    variance = float(residuals @ residuals) / (n - 2) / inflation
     weights = np.stack([weight_a, weight_b])
-    carried = numbers.filter_ar1(weights, rho)
-    cross = weights @ carried.T
+    filtered = numbers.filter_ar1(weights, rho)
+    cross = weights @ filtered.T
     covariance: Floats = variance * (cross + cross.T - weights @ weights.T)
     return covariance
 
@@ -156,9 +156,9 @@ def fit_change(steps: Floats, values: Floats) -> FittedChange | None:
     time = numbers.centred(steps) / float(steps[-1] - steps[0])
     power = float(time @ time)
     slope = float(time @ values) / power
-    left = numbers.centred(values) - slope * time
-    rho = estimate.lag1(left)
-    variance = float(left @ left) / (n - 2) / power * (1 + rho) / (1 - rho)
+    residuals = numbers.centred(values) - slope * time
+    rho = estimate.lag1(residuals)
+    variance = float(residuals @ residuals) / (n - 2) / power * (1 + rho) / (1 - rho)
     return FittedChange(slope, variance**0.5)
 
 
@@ -181,11 +181,11 @@ def measure_noise(values: Floats, degree: int = 3) -> SeriesNoise:
     """Return the noise around a polynomial in time of that degree. Needs degree + 2 values."""
     n = len(values)
     basis = _polynomials(n, degree)
-    left = values - basis @ (basis.T @ values)
-    rho = estimate.lag1(left, degree + 1)
+    residuals = values - basis @ (basis.T @ values)
+    rho = estimate.lag1(residuals, degree + 1)
     tau = (1 + rho) / (1 - rho)
     t = numbers.t_quantile(0.975, max(n / tau - 2, 1))
-    return SeriesNoise((float(left @ left) / (n - degree - 1)) ** 0.5, tau, t)
+    return SeriesNoise((float(residuals @ residuals) / (n - degree - 1)) ** 0.5, tau, t)
 
 
 @lru_cache(maxsize=8)

@@ -78,39 +78,41 @@ class Misfit:
         0 if no misfit is significant and large enough. `suspected`: another curve fits the same
         points better.
         """
-        few = self.bins / MOST_BINS
-        seen = self.p < SMOOTH_LEVEL * few**2 or self.leap_f > LEAP_F / few**0.5
+        bin_share = self.bins / MOST_BINS
+        is_significant = (
+            self.p < SMOOTH_LEVEL * bin_share**2 or self.leap_f > LEAP_F / bin_share**0.5
+        )
         level = DIRECTED_LEVEL * min(1.0, (100 / self.bins) ** 4)
-        lenient = suspected and few < 1
+        lenient = suspected and bin_share < 1
         shares = (
-            self.share if seen and self.share > SMALLEST_SHARE else 0.0,
-            self._directed(self.bends, 1, level * (SUSPECTED_BENDS if lenient else 1)),
-            self._directed(self.late, -1, level * (SUSPECTED_LATE if lenient else 1)),
+            self.share if is_significant and self.share > SMALLEST_SHARE else 0.0,
+            self._directed_share(self.bends, 1, level * (SUSPECTED_BENDS if lenient else 1)),
+            self._directed_share(self.late, -1, level * (SUSPECTED_LATE if lenient else 1)),
         )
         return max(shares)
 
-    def _directed(self, found: Score | None, sign: int, level: float) -> float:
+    def _directed_share(self, result: Score | None, sign: int, level: float) -> float:
         """Return the misfit of a score test, or 0 if its p is above `level`, its weight does not
         have `sign` (for a > 0), or it is too small.
         """
-        if found is None or not found.p < level or not found.weight * sign * self.moved > 0:
+        if result is None or not result.p < level or not result.weight * sign * self.moved > 0:
             return 0.0
-        share = found.size / abs(self.moved)
+        share = result.size / abs(self.moved)
         return share if share > SMALLEST_DIRECTED else 0.0
 
 
 def test(line: FittedLine) -> Misfit | None:
     """Test the fit of a line; None if there are too few bins, or no residuals, or a is 0."""
     run = score.bin_residuals(line)
-    count, moved = len(run.left), line.a * float(np.ptp(run.x))
-    if count < 3 * (DEGREE + 2) or not run.left @ run.left > 0 or not moved:
+    count, movement = len(run.left), line.a * float(np.ptp(run.x))
+    if count < 3 * (DEGREE + 2) or not run.left @ run.left > 0 or not movement:
         return None
     smooth = score.score_test(run, score.polynomials(count, DEGREE))
-    f, at, leap = _leap(run)
-    share = max(smooth.size, leap) / abs(moved)
+    f, index, leap = _leap(run)
+    share = max(smooth.size, leap) / abs(movement)
     many = count >= FEWEST_FOR_BENDS
     bends, late = (_bends(run), _late(run)) if many else (None, None)
-    return Misfit(smooth.p, f, at, count, share, bends, late, moved)
+    return Misfit(smooth.p, f, index, count, share, bends, late, movement)
 
 
 def _bends(run: Residuals) -> Score | None:
@@ -121,21 +123,21 @@ def _bends(run: Residuals) -> Score | None:
     """
     count = len(run.x)
     trend = score.polynomials(count, TREND_DEGREE)
-    around = _around(run.x, NEAR, max(2, count // FAR))
-    bends = around - (trend @ around) @ trend
-    return _along(run, bends, BENDS_NOISE)
+    neighbours = _neighbour_means(run.x, NEAR, max(2, count // FAR))
+    bends = neighbours - (trend @ neighbours) @ trend
+    return _score_along(run, bends, BENDS_NOISE)
 
 
 def _late(run: Residuals) -> Score | None:
     count = len(run.x)
-    back, beside = count // LAG, max(1, count // SMOOTHED)
-    window = np.full(2 * beside + 1, 1 / (2 * beside + 1))
-    smoothed = np.convolve(np.pad(run.x, beside, mode="edge"), window, "valid")
-    earlier = np.concatenate([np.full(back, smoothed[0]), smoothed[:-back]])
-    return _along(run, numbers.centred(earlier), LATE_NOISE)
+    lag, half_window = count // LAG, max(1, count // SMOOTHED)
+    window = np.full(2 * half_window + 1, 1 / (2 * half_window + 1))
+    smoothed = np.convolve(np.pad(run.x, half_window, mode="edge"), window, "valid")
+    earlier = np.concatenate([np.full(lag, smoothed[0]), smoothed[:-lag]])
+    return _score_along(run, numbers.centred(earlier), LATE_NOISE)
 
 
-def _along(run: Residuals, column: Floats, degree: int) -> Score | None:
+def _score_along(run: Residuals, column: Floats, degree: int) -> Score | None:
     """Return the score test against one column; None if the column is zero."""
     length = float(np.linalg.norm(column))
     if not length > 1e-9 * float(np.linalg.norm(run.x)):
@@ -143,7 +145,7 @@ def _along(run: Residuals, column: Floats, degree: int) -> Score | None:
     return score.score_test(run, column[None] / length, score.polynomials(len(column), degree))
 
 
-def _around(values: Floats, near: int, far: int) -> Floats:
+def _neighbour_means(values: Floats, near: int, far: int) -> Floats:
     """Return the mean of `far` neighbours on either side after skipping `near`, centred. The ends
     are padded by point reflection. Shape (K,).
     """
@@ -157,29 +159,29 @@ def _around(values: Floats, near: int, far: int) -> Floats:
 
 def _leap(run: Residuals) -> tuple[float, int, float]:
     """Return the F, the position and the size of the best leap of R relative to the law."""
-    at, columns = _leaps(len(run.left))
-    along = run.direction
-    apart = columns - np.outer(columns @ along, along)
-    power, moved = np.einsum("mk,mk->m", apart, apart), apart @ run.left
+    starts, columns = _leaps(len(run.left))
+    direction = run.direction
+    adjusted = columns - np.outer(columns @ direction, direction)
+    power, products = np.einsum("mk,mk->m", adjusted, adjusted), adjusted @ run.left
     usable = power > 1e-9 * len(run.left)
-    gain = np.where(usable, moved**2 / np.where(usable, power, 1.0), 0.0)
+    gain = np.where(usable, products**2 / np.where(usable, power, 1.0), 0.0)
     best = int(np.argmax(gain))
     if gain[best] == 0:
-        return 0.0, int(at[best]), 0.0
-    size = float(moved[best] / power[best])
-    left = run.left - along * float(along @ run.left) - size * apart[best]
-    if not left @ left > 0:
-        return math.inf, int(at[best]), abs(size)
-    rho = estimate.lag1(left, 4)
-    row = apart[best : best + 1]
-    variance = float(score.correlated_products(row * score.local_sd(left, 4, rho), rho)[0, 0])
-    return float(moved[best]) ** 2 / variance, int(at[best]), abs(size)
+        return 0.0, int(starts[best]), 0.0
+    size = float(products[best] / power[best])
+    residuals = run.left - direction * float(direction @ run.left) - size * adjusted[best]
+    if not residuals @ residuals > 0:
+        return math.inf, int(starts[best]), abs(size)
+    rho = estimate.lag1(residuals, 4)
+    row = adjusted[best : best + 1]
+    variance = float(score.correlated_products(row * score.local_sd(residuals, 4, rho), rho)[0, 0])
+    return float(products[best]) ** 2 / variance, int(starts[best]), abs(size)
 
 
 @lru_cache(maxsize=32)
 def _leaps(n: int) -> tuple[Places, Floats]:
     """Return the first bin after each leap, shape (m,), and the centred leaps, shape (m, n)."""
     edge = max(2, round(EDGE * n))
-    at = np.arange(edge, n - edge + 1)
-    columns = (np.arange(n) >= at[:, None]).astype(float)
-    return at, columns - columns.mean(axis=1, keepdims=True)
+    starts = np.arange(edge, n - edge + 1)
+    columns = (np.arange(n) >= starts[:, None]).astype(float)
+    return starts, columns - columns.mean(axis=1, keepdims=True)

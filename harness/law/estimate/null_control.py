@@ -47,14 +47,14 @@ def add_null_comparison(
     reasons.
     """
     return tuple(
-        _filled(run, net_of_null(run, nulls[run.run], series)) if run.run in nulls else run
+        _fill_in(run, net_of_null(run, nulls[run.run], series)) if run.run in nulls else run
         for run in results
     )
 
 
 def null_controls(
     results: Sequence[RunResult],
-    who: Mapping[str, FolderIdentity],
+    identities: Mapping[str, FolderIdentity],
     pool_unlike: bool,
     unfinished: Collection[str] = (),
 ) -> dict[str, tuple[RunResult, ...]]:
@@ -63,23 +63,27 @@ def null_controls(
     Config and, unless `pool_unlike`, measurement card must be equal. An `unfinished` null control
     is used only for unfinished runs.
     """
-    fitted = [r for r in results if r.status == "ok" and who[r.run].config is not None]
+    fitted = [r for r in results if r.status == "ok" and identities[r.run].config is not None]
     nulls: dict[str, list[RunResult]] = {}
     for run in fitted:
-        if who[run.run].null_control:
-            nulls.setdefault(_but_for_signal(who[run.run], pool_unlike), []).append(run)
+        if identities[run.run].null_control:
+            nulls.setdefault(_signal_free_key(identities[run.run], pool_unlike), []).append(run)
     by_run = {}
     for run in fitted:
-        every = nulls.get(_but_for_signal(who[run.run], pool_unlike), [])
-        alike = [n for n in every if n.run not in unfinished or run.run in unfinished]
-        same_seed = [n for n in alike if who[n.run].seed == who[run.run].seed]
-        if alike and not who[run.run].null_control:
-            by_run[run.run] = tuple(same_seed or alike)
+        candidates = nulls.get(_signal_free_key(identities[run.run], pool_unlike), [])
+        usable = [
+            null for null in candidates if null.run not in unfinished or run.run in unfinished
+        ]
+        same_seed = [
+            null for null in usable if identities[null.run].seed == identities[run.run].seed
+        ]
+        if usable and not identities[run.run].null_control:
+            by_run[run.run] = tuple(same_seed or usable)
     return by_run
 
 
 def nulls_of_own_seed(
-    nulls: Mapping[str, Sequence[RunResult]], who: Mapping[str, FolderIdentity]
+    nulls: Mapping[str, Sequence[RunResult]], identities: Mapping[str, FolderIdentity]
 ) -> dict[str, tuple[str, ...]]:
     """Map each run to its null controls of the same seed, possibly none.
 
@@ -87,7 +91,11 @@ def nulls_of_own_seed(
     its noise, so they are no replicates.
     """
     return {
-        run: tuple(n.run for n in controls if who[n.run].seed == who[run].seed is not None)
+        run: tuple(
+            null.run
+            for null in controls
+            if identities[null.run].seed == identities[run].seed is not None
+        )
         for run, controls in nulls.items()
     }
 
@@ -101,14 +109,14 @@ def net_of_null(
     controls over seeds, which shows in the spread of these numbers over the runs of a group.
     """
     until = min(float(series[r.run].course_steps[-1]) for r in (run, *nulls))
-    fell, *null_falls = (_fall_until(series[r.run], until) for r in (run, *nulls))
+    run_fall, *null_falls = (_fall_until(series[r.run], until) for r in (run, *nulls))
     mean_null_fall = _mean(null_falls)
     points, *null_points = (_points(series[r.run]) for r in (run, *nulls))
     exact = columns.is_evaluation(run.reward or "")
     same_column = all(null.reward == run.reward for null in nulls)
     return NullComparison(
-        null_share=share(mean_null_fall, fell) if fell and mean_null_fall else None,
-        fall=minus_nulls(fell, null_falls),
+        null_share=share(mean_null_fall, run_fall) if run_fall and mean_null_fall else None,
+        fall=minus_nulls(run_fall, null_falls),
         gain=gain_minus_nulls(points, null_points, until, exact) if same_column else None,
     )
 
@@ -122,10 +130,12 @@ def gain_minus_nulls(
     return minus_nulls(gain, null_gains)
 
 
-def minus_nulls(of_run: Interval | None, of_nulls: Sequence[Interval | None]) -> Interval | None:
+def minus_nulls(
+    run_value: Interval | None, null_values: Sequence[Interval | None]
+) -> Interval | None:
     """Return a number of a run minus the mean of its null controls; None if any is None."""
-    mean = _mean(of_nulls)
-    return _minus(of_run, mean) if of_run and mean else None
+    null_mean = _mean(null_values)
+    return _minus(run_value, null_mean) if run_value and null_mean else None
 
 
 def _fall_until(series: RunSeries, until: float) -> Interval | None:
@@ -147,7 +157,7 @@ def fall(entropy: Floats, exact_start: bool = False) -> Interval | None:
     first = 1 if exact_start else max(3, n // 50)
     start_half = 0.0 if exact_start else interval.measure_noise(h[:edge], 1).half_width(first)
     half = float(np.hypot(start_half, interval.measure_noise(h[-edge:], 1).half_width(last)))
-    return _around(float(h[:first].mean() - h[-last:].mean()), half)
+    return _interval(float(h[:first].mean() - h[-last:].mean()), half)
 
 
 def _points(series: RunSeries) -> Points:
@@ -156,18 +166,19 @@ def _points(series: RunSeries) -> Points:
 
 def _mean(values: Sequence[Interval | None]) -> Interval | None:
     """Return the mean of the values; None if one of them is None."""
-    measured = [v for v in values if v is not None]
+    measured = [value for value in values if value is not None]
     if len(measured) < len(values):
         return None
-    halves = np.array([half_width(v) for v in measured])
-    return _around(
-        float(np.mean([v.value for v in measured])), float(np.linalg.norm(halves)) / len(measured)
+    halves = np.array([half_width(value) for value in measured])
+    return _interval(
+        float(np.mean([value.value for value in measured])),
+        float(np.linalg.norm(halves)) / len(measured),
     )
 
 
-def _minus(one: Interval, other: Interval) -> Interval:
-    half = float(np.hypot(half_width(one), half_width(other)))
-    return _around(one.value - other.value, half)
+def _minus(first: Interval, second: Interval) -> Interval:
+    half = float(np.hypot(half_width(first), half_width(second)))
+    return _interval(first.value - second.value, half)
 
 
 def share(part: Interval, whole: Interval, common: float = 0.0) -> Interval | None:
@@ -178,12 +189,12 @@ def share(part: Interval, whole: Interval, common: float = 0.0) -> Interval | No
     """
     if whole.low <= 0:
         return None
-    ratio, sure = part.value / whole.value, 1 - (half_width(whole) / whole.value) ** 2
-    moved = common / whole.value**2
-    square = half_width(part) ** 2 * sure + (ratio * half_width(whole)) ** 2
-    square += common * (moved - 2 * ratio)
+    ratio, scale = part.value / whole.value, 1 - (half_width(whole) / whole.value) ** 2
+    shift = common / whole.value**2
+    square = half_width(part) ** 2 * scale + (ratio * half_width(whole)) ** 2
+    square += common * (shift - 2 * ratio)
     half = np.sqrt(max(0.0, square)) / whole.value
-    return Interval(ratio, float(ratio - moved - half) / sure, float(ratio - moved + half) / sure)
+    return Interval(ratio, float(ratio - shift - half) / scale, float(ratio - shift + half) / scale)
 
 
 def is_noise_driven(null_share: Interval) -> bool:
@@ -191,30 +202,32 @@ def is_noise_driven(null_share: Interval) -> bool:
     return null_share.low > NOISE_DRIVEN
 
 
-def _around(value: float, half: float) -> Interval:
+def _interval(value: float, half: float) -> Interval:
     return Interval(value, value - half, value + half)
 
 
-def _filled(run: RunResult, net: NullComparison) -> RunResult:
-    noise = None if net.null_share is None else is_noise_driven(net.null_share)
-    reasons = [*(run.reasons or ()), *(["noise_driven"] if noise else [])]
-    beyond = NetOfNull(net.fall, net.gain)
+def _fill_in(run: RunResult, comparison: NullComparison) -> RunResult:
+    is_driven = None if comparison.null_share is None else is_noise_driven(comparison.null_share)
+    reasons = [*(run.reasons or ()), *(["noise_driven"] if is_driven else [])]
+    net = NetOfNull(comparison.fall, comparison.gain)
     return replace(
         run,
-        null_share=net.null_share,
-        noise_driven=noise,
-        net_of_null=beyond,
+        null_share=comparison.null_share,
+        noise_driven=is_driven,
+        net_of_null=net,
         reasons=reasons,
     )
 
 
-def _but_for_signal(who: FolderIdentity, pool_unlike: bool) -> str:
+def _signal_free_key(identity: FolderIdentity, pool_unlike: bool) -> str:
     """Return a key that a run and its null controls share: the config without seed and
     null_control, and the measurement card unless `pool_unlike`.
     """
-    config = {key: value for key, value in (who.full_config or {}).items() if key != "seed"}
+    config = {key: value for key, value in (identity.full_config or {}).items() if key != "seed"}
     algorithm = config.get("algorithm")
     if isinstance(algorithm, dict):
-        config["algorithm"] = {k: v for k, v in algorithm.items() if k != "null_control"}
-    card = {} if pool_unlike else who.measurement
+        config["algorithm"] = {
+            name: setting for name, setting in algorithm.items() if name != "null_control"
+        }
+    card = {} if pool_unlike else identity.measurement
     return json.dumps([config, card], sort_keys=True)

@@ -48,18 +48,18 @@ def centred(values: Floats) -> Floats:
 def median(values: Floats) -> float:
     """Return the median of at least one value without NaN."""
     low, high = (len(values) - 1) // 2, len(values) // 2
-    parted = np.partition(values, (low, high))  # a tuple, even if both are equal: 3 times as fast
-    return float((parted[low] + parted[high]) / 2)
+    ranked = np.partition(values, (low, high))  # a tuple, even if both are equal: 3 times as fast
+    return float((ranked[low] + ranked[high]) / 2)
 
 
 def running_median(padded: Floats, window: int) -> Floats:
     """Return the medians of all windows of 5 or 7 values without NaN. Shape (n - window + 1,)."""
     length = len(padded) - window + 1
-    places = [padded[at : at + length] for at in range(window)]
+    shifted = [padded[start : start + length] for start in range(window)]
     for low, high in _EXCHANGES[window]:
-        first, second = places[low], places[high]
-        places[low], places[high] = np.minimum(first, second), np.maximum(first, second)
-    return places[window // 2]
+        first, second = shifted[low], shifted[high]
+        shifted[low], shifted[high] = np.minimum(first, second), np.maximum(first, second)
+    return shifted[window // 2]
 
 
 def filter_ar1(series: Floats, share: float) -> Floats:
@@ -68,11 +68,11 @@ def filter_ar1(series: Floats, share: float) -> Floats:
     With L the lag operator, 1 / (1 - share L) is the product of 1 + (share L)^(2^k). Each factor
     doubles the reach of the sum, until further terms are below rounding.
     """
-    carried, lag = series.copy(), 1
-    while lag < carried.shape[1] and share > NEGLIGIBLE:
-        carried[:, lag:] += share * carried[:, :-lag]
+    filtered, lag = series.copy(), 1
+    while lag < filtered.shape[1] and share > NEGLIGIBLE:
+        filtered[:, lag:] += share * filtered[:, :-lag]
         share, lag = share**2, 2 * lag
-    return carried
+    return filtered
 
 
 def t_quantile(probability: float, freedom: float) -> float:
@@ -85,9 +85,6 @@ def t_tail(t: float, freedom: float) -> float:
     return float(special.stdtr(freedom, -t))
 
 
-def f_tail(f: float, above: float, below: float) -> float:
-    """Return the probability that an F variable is above `f`.
-
-    `above` and `below` are the degrees of freedom of numerator and denominator.
-    """
-    return float(special.fdtrc(above, below, f))
+def f_tail(f: float, numerator_df: float, denominator_df: float) -> float:
+    """Return the probability that an F variable is above `f`."""
+    return float(special.fdtrc(numerator_df, denominator_df, f))

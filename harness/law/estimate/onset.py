@@ -74,11 +74,14 @@ class BinnedEntropy:
     def rise(self) -> Rise:
         """The rise of H from its trough to the end of the run."""
         last = slice(-max(1, len(self.log_h) // 10), None)
-        end, regained = numbers.median(self.log_h[last]), numbers.median(self.headroom[last])
+        end_log_h, end_headroom = (
+            numbers.median(self.log_h[last]),
+            numbers.median(self.headroom[last]),
+        )
         return Rise(
-            end - float(_smooth(self.log_h).min()),
-            end - self.log_start,
-            regained - float(_smooth(self.headroom).min()),
+            end_log_h - float(_smooth(self.log_h).min()),
+            end_log_h - self.log_start,
+            end_headroom - float(_smooth(self.headroom).min()),
         )
 
 
@@ -115,34 +118,34 @@ def find_onset(run: BinnedEntropy, rewards: Points) -> Onset | None:
     last = max(1, round(0.05 * len(run.log_h)))
     if numbers.median(run.headroom[-last:]) > LEFT_AT_END:
         return None
-    fall = _accelerating(run.log_h)
+    fall = _accelerating_fall(run.log_h)
     if fall is None:
         return _budget_spent(run)
     step = float(run.steps[fall.at[0]])
-    return None if _reward_still_rises(rewards, step) else _located("terminal_fall", run, fall)
+    return None if _reward_still_rises(rewards, step) else _locate("terminal_fall", run, fall)
 
 
-def _accelerating(y: Floats) -> Knots | None:
+def _accelerating_fall(y: Floats) -> Knots | None:
     """Find an accelerating fall of H; None if there is none.
 
     If both of two knots accelerate, the first may be a bend long before the fall at the second. In
     that case a fit with one knot takes precedence.
     """
-    two = segments.two_knots(y)
-    falls = two.f > 6 and _accelerates(*two.slopes[:2])
-    if falls and not _accelerates(*two.slopes[1:]):
-        return two
-    one = segments.one_knot(y)
-    if one.f > 12 and _accelerates(*one.slopes):
-        return one
-    return two if falls else None
+    double = segments.two_knots(y)
+    falls = double.f > 6 and _accelerates(*double.slopes[:2])
+    if falls and not _accelerates(*double.slopes[1:]):
+        return double
+    single = segments.one_knot(y)
+    if single.f > 12 and _accelerates(*single.slopes):
+        return single
+    return double if falls else None
 
 
 def _accelerates(before: float, after: float) -> bool:
     return after < 2 * min(before, 0.0) - 0.5
 
 
-def _located(kind: str, run: BinnedEntropy, knots: Knots, first: int = 0) -> Onset:
+def _locate(kind: str, run: BinnedEntropy, knots: Knots, first: int = 0) -> Onset:
     """Locate the first knot, with its profile-likelihood interval of at least one bin either side.
 
     `first`: index in the run of the fit's first bin.
@@ -153,10 +156,10 @@ def _located(kind: str, run: BinnedEntropy, knots: Knots, first: int = 0) -> Ons
     step = float(run.steps[first + knots.at[0]])
     low = min(float(run.steps[inside[0]]), step) - run.width
     high = max(float(run.steps[inside[-1]]), step) + run.width
-    return _clipped(kind, run, step, low, high)
+    return _clip(kind, run, step, low, high)
 
 
-def _clipped(kind: str, run: BinnedEntropy, step: float, low: float, high: float) -> Onset:
+def _clip(kind: str, run: BinnedEntropy, step: float, low: float, high: float) -> Onset:
     first, last = run.steps[0] - run.width / 2, run.steps[-1] + run.width / 2
     return Onset(kind, step, max(low, float(first)), min(high, float(last)))
 
@@ -172,8 +175,10 @@ def _reward_still_rises(rewards: Points, step: float) -> bool:
         return False
     edge = max(1, len(before) // 10)
     gain = float(before[-edge:].mean() - before[:edge].mean())
-    least = max(STILL_RISES * gain, RISE_IN_NOISE * interval.measure_noise(rewards.reward).sd)
-    return rise.value > least and rise.value > 2.5 * rise.se
+    smallest_rise = max(
+        STILL_RISES * gain, RISE_IN_NOISE * interval.measure_noise(rewards.reward).sd
+    )
+    return rise.value > smallest_rise and rise.value > 2.5 * rise.se
 
 
 def _budget_spent(run: BinnedEntropy) -> Onset | None:
@@ -184,7 +189,7 @@ def _budget_spent(run: BinnedEntropy) -> Onset | None:
     low = float(run.steps[first]) - run.width
     end = settling_step(run.steps, run.headroom, SPENT_TO)
     high = float(run.steps[-1]) if end is None else end
-    return _clipped("budget_spent", run, step, min(low, step), max(high + run.width, step))
+    return _clip("budget_spent", run, step, min(low, step), max(high + run.width, step))
 
 
 def settling_step(steps: Floats, values: Floats, limit: float) -> float | None:
@@ -209,19 +214,19 @@ def _explosion(run: BinnedEntropy) -> Onset | None:
 
     The rise must also be at least 0.2 of the initial headroom. None if there is no explosion.
     """
-    end = run.rise
-    doubled = end.over_trough > DOUBLED or min(end.over_trough, end.over_start) > ROSE
-    if not doubled or end.headroom < 0.2:
+    rise = run.rise
+    doubled = rise.over_trough > DOUBLED or min(rise.over_trough, rise.over_start) > ROSE
+    if not doubled or rise.headroom < 0.2:
         return None
     if _fell(run):
-        return _after_the_trough(run)
-    one = segments.one_knot(run.log_h)
-    if one.f > 12 and _rises_faster(*one.slopes):
-        return _located("explosion", run, one)
-    two = segments.two_knots(run.log_h)  # a rise that levels off has no single knot
-    if two.f > 6 and _rises_faster(*two.slopes[:2]):
-        return _located("explosion", run, two)
-    return _from_the_start(run) if end.over_start > DOUBLED else None
+        return _explosion_after_trough(run)
+    single = segments.one_knot(run.log_h)
+    if single.f > 12 and _rises_faster(*single.slopes):
+        return _locate("explosion", run, single)
+    double = segments.two_knots(run.log_h)  # a rise that levels off has no single knot
+    if double.f > 6 and _rises_faster(*double.slopes[:2]):
+        return _locate("explosion", run, double)
+    return _explosion_from_start(run) if rise.over_start > DOUBLED else None
 
 
 def _fell(run: BinnedEntropy) -> bool:
@@ -229,7 +234,7 @@ def _fell(run: BinnedEntropy) -> bool:
     return run.rise.over_trough - run.rise.over_start > FELL
 
 
-def _after_the_trough(run: BinnedEntropy) -> Onset | None:
+def _explosion_after_trough(run: BinnedEntropy) -> Onset | None:
     """Locate the knot of a broken line between the bin where H comes near its trough and the bin
     where most of the rise is done. The fit excludes the fall before and the new level after.
     """
@@ -239,18 +244,18 @@ def _after_the_trough(run: BinnedEntropy) -> Onset | None:
     risen = trough + int(np.argmax(smooth[trough:] >= smooth[trough] + RISEN * rise))
     before, after = np.flatnonzero(far[:trough]), np.flatnonzero(far[trough:])
     first = int(before[-1]) if len(before) else 0
-    left = trough + int(after[0]) if len(after) else len(smooth)
-    beyond = max(risen, left) + segments.EDGE
-    beyond = min(max(beyond, first + FEWEST_BINS), len(smooth))
-    first = max(min(first, beyond - FEWEST_BINS), 0)
-    knots = segments.one_knot(run.log_h[first:beyond])
-    found = _located("explosion", run, knots, first)
-    lowest = float(run.steps[first + int(np.argmin(run.log_h[first:beyond]))])
-    at = max(found.step, lowest)
-    return _clipped("explosion", run, at, found.low, max(found.high, at + run.width))
+    trough_end = trough + int(after[0]) if len(after) else len(smooth)
+    end = max(risen, trough_end) + segments.EDGE
+    end = min(max(end, first + FEWEST_BINS), len(smooth))
+    first = max(min(first, end - FEWEST_BINS), 0)
+    knots = segments.one_knot(run.log_h[first:end])
+    located = _locate("explosion", run, knots, first)
+    lowest = float(run.steps[first + int(np.argmin(run.log_h[first:end]))])
+    step = max(located.step, lowest)
+    return _clip("explosion", run, step, located.low, max(located.high, step + run.width))
 
 
-def _from_the_start(run: BinnedEntropy) -> Onset:
+def _explosion_from_start(run: BinnedEntropy) -> Onset:
     """Place the onset at the first step: H ends at twice its start, without a knot in its rise.
 
     The interval ends at the step from which H stays well above its start.
@@ -258,7 +263,7 @@ def _from_the_start(run: BinnedEntropy) -> Onset:
     first = float(run.steps[0])
     above = settling_step(run.steps, -run.log_h, -(run.log_start + ROSE))
     high = float(run.steps[-1]) if above is None else above
-    return _clipped("explosion", run, first, first - run.width, high + run.width)
+    return _clip("explosion", run, first, first - run.width, high + run.width)
 
 
 def _rises_faster(before: float, after: float) -> bool:

@@ -152,25 +152,28 @@ def silent_share(shares: Sequence[ColumnSeries]) -> Interval | None:
 
 
 def regime(
-    run: BinnedEntropy | None, won: Interval | None, onset: Onset | None, silent: Interval | None
+    run: BinnedEntropy | None,
+    reward_gain: Interval | None,
+    onset: Onset | None,
+    silent: Interval | None,
 ) -> str | None:
     """Return the first that applies of exploded, starved, collapsed, spent, learning, drifting.
 
-    `won` is the gain of R, `silent` the share of groups without a signal (None if not logged).
-    For starved the interval of `silent`, and for learning that of `won`, must lie above the limit.
-    None if there are too few rows.
+    `silent` is the share of groups without a signal (None if not logged). For starved the interval
+    of `silent`, and for learning that of `reward_gain`, must lie above the limit. None if there are
+    too few rows.
     """
-    if won is None or run is None:
+    if reward_gain is None or run is None:
         return None
     if onset is not None and onset.kind == "explosion":
         return "exploded"
-    if silent is not None and silent.low > SILENT and won.low <= 0 and _kept(run):
+    if silent is not None and silent.low > SILENT and reward_gain.low <= 0 and _keeps_entropy(run):
         return "starved"
     if onset is not None:
         return BY_ONSET[onset.kind]
-    return "learning" if won.low > 0 else "drifting"
+    return "learning" if reward_gain.low > 0 else "drifting"
 
 
-def _kept(run: BinnedEntropy) -> bool:
+def _keeps_entropy(run: BinnedEntropy) -> bool:
     end = float(np.median(run.log_h[-max(1, len(run.log_h) // 10) :]))
     return abs(float(np.expm1(end - run.log_start))) <= KEPT

@@ -60,8 +60,8 @@ def saturating(time: Floats, reward: Floats, fitted: int) -> Floats:
     Arrays have shape (K,), and time is above 0.
     """
     steps = time.tobytes()
-    at = _best(_coarse_exponentials(steps, fitted), reward)
-    return _chosen(_finer_exponentials(steps, fitted, at), reward)
+    index = _best(_coarse_exponentials(steps, fitted), reward)
+    return _best_curve(_finer_exponentials(steps, fitted, index), reward)
 
 
 def sigmoid(time: Floats, reward: Floats, fitted: int) -> Floats:
@@ -70,8 +70,8 @@ def sigmoid(time: Floats, reward: Floats, fitted: int) -> Floats:
     The curve in compute instead of steps: arXiv 2510.13786, equation 1.
     """
     steps = time.tobytes()
-    at, steep = divmod(_best(_coarse_sigmoids(steps, fitted), reward), len(STEEPNESSES))
-    return _chosen(_finer_sigmoids(steps, fitted, at, steep), reward)
+    midpoint, steepness = divmod(_best(_coarse_sigmoids(steps, fitted), reward), len(STEEPNESSES))
+    return _best_curve(_finer_sigmoids(steps, fitted, midpoint, steepness), reward)
 
 
 StepForm = Callable[[Floats, Floats, int], Floats]
@@ -89,13 +89,13 @@ def _coarse_sigmoids(time: bytes, fitted: int) -> _Curves:
 
 
 @lru_cache(maxsize=FINER_KEPT)
-def _finer_exponentials(time: bytes, fitted: int, at: int) -> _Curves:
-    return _curves(_exponentials(np.frombuffer(time), FINER_DURATIONS[at]), fitted)
+def _finer_exponentials(time: bytes, fitted: int, index: int) -> _Curves:
+    return _curves(_exponentials(np.frombuffer(time), FINER_DURATIONS[index]), fitted)
 
 
 @lru_cache(maxsize=FINER_KEPT)
-def _finer_sigmoids(time: bytes, fitted: int, at: int, steep: int) -> _Curves:
-    finer = _sigmoids(np.frombuffer(time), FINER_MIDPOINTS[at], FINER_STEEPNESSES[steep])
+def _finer_sigmoids(time: bytes, fitted: int, midpoint: int, steepness: int) -> _Curves:
+    finer = _sigmoids(np.frombuffer(time), FINER_MIDPOINTS[midpoint], FINER_STEEPNESSES[steepness])
     return _curves(finer, fitted)
 
 
@@ -106,24 +106,27 @@ def _exponentials(time: Floats, durations: Floats) -> Floats:
 
 def _sigmoids(time: Floats, midpoints: Floats, steepnesses: Floats) -> Floats:
     """Return all sigmoids, midpoints varying slowest. Shape (midpoints * steepnesses, K)."""
-    apart = np.log(midpoints)[:, None, None] - np.log(time)
-    columns: Floats = 1 / (1 + np.exp(steepnesses[:, None] * apart))
+    log_ratios = np.log(midpoints)[:, None, None] - np.log(time)
+    columns: Floats = 1 / (1 + np.exp(steepnesses[:, None] * log_ratios))
     return columns.reshape(-1, len(time))
 
 
 def _curves(columns: Floats, fitted: int) -> _Curves:
-    seen = columns[:, :fitted]
-    power = np.einsum("ck,ck->c", seen, seen) - fitted * numbers.row_means(seen)[:, 0] ** 2
+    fitted_columns = columns[:, :fitted]
+    power = (
+        np.einsum("ck,ck->c", fitted_columns, fitted_columns)
+        - fitted * numbers.row_means(fitted_columns)[:, 0] ** 2
+    )
     flat = power <= 1e-12 * fitted
     return _Curves(columns, fitted, flat, np.where(flat, 1.0, power))
 
 
-def _chosen(curves: _Curves, reward: Floats) -> Floats:
-    chosen: Floats = curves.columns[_best(curves, reward)]
-    return chosen
+def _best_curve(curves: _Curves, reward: Floats) -> Floats:
+    curve: Floats = curves.columns[_best(curves, reward)]
+    return curve
 
 
 def _best(curves: _Curves, reward: Floats) -> int:
     """Return the index of the curve whose best level and size fit the rewards best."""
-    along = curves.columns[:, : curves.fitted] @ numbers.centred(reward[: curves.fitted])
-    return int(np.argmax(np.where(curves.flat, 0.0, along**2 / curves.power)))
+    products = curves.columns[:, : curves.fitted] @ numbers.centred(reward[: curves.fitted])
+    return int(np.argmax(np.where(curves.flat, 0.0, products**2 / curves.power)))

@@ -44,29 +44,31 @@ def compare(points: Points) -> dict[str, Rival] | None:
     binned = bins.for_fit(n)
     count, time, reward = len(binned), _time(points, binned), binned.means(points.reward)
     by_entropy = _entropy_forms(binned.means(points.entropy))
-    left = _left(by_entropy, time, reward, count)
-    late = _left(by_entropy, time, reward, 2 * count // 3)
-    tau = _tau(min((left[name] for name in PARAMETERS), key=lambda e: float(e @ e)))
-    worth = max(count / tau, LEAST_WORTH)
-    scores = {name: _aicc(left[name], PARAMETERS[name], worth) for name in PARAMETERS}
+    residuals = _model_residuals(by_entropy, time, reward, count)
+    late_residuals = _model_residuals(by_entropy, time, reward, 2 * count // 3)
+    tau = _tau(
+        min((residuals[name] for name in PARAMETERS), key=lambda values: float(values @ values))
+    )
+    n_eff = max(count / tau, LEAST_WORTH)
+    scores = {name: _aicc(residuals[name], PARAMETERS[name], n_eff) for name in PARAMETERS}
     return {
         name: Rival(
             aicc=score,
             delta_aicc=score - scores["law"],
-            out_of_time_rmse=math.sqrt(numbers.mean(late[name][2 * count // 3 :] ** 2)),
+            out_of_time_rmse=math.sqrt(numbers.mean(late_residuals[name][2 * count // 3 :] ** 2)),
         )
         for name, score in scores.items()
     }
 
 
-def against_linear(compared: Mapping[str, Rival] | None) -> str | None:
-    """Return law_better, linear_better or not_distinguishable; None if `compared` is None."""
-    if compared is None:
+def against_linear(rival_scores: Mapping[str, Rival] | None) -> str | None:
+    """Return law_better, linear_better or not_distinguishable; None if `rival_scores` is None."""
+    if rival_scores is None:
         return None
-    ahead = compared["linear_in_h"].delta_aicc
-    if abs(ahead) < TELLS_APART:
+    linear_delta = rival_scores["linear_in_h"].delta_aicc
+    if abs(linear_delta) < TELLS_APART:
         return "not_distinguishable"
-    return "law_better" if ahead > 0 else "linear_better"
+    return "law_better" if linear_delta > 0 else "linear_better"
 
 
 def _time(points: Points, binned: Bins) -> Floats:
@@ -84,7 +86,7 @@ def _entropy_forms(h: Floats) -> dict[str, Floats]:
     }
 
 
-def _left(
+def _model_residuals(
     by_entropy: Mapping[str, Floats], time: Floats, reward: Floats, fitted: int
 ) -> dict[str, Floats]:
     """Return model -> residuals of all bins, shape (bins,), fitted to the first `fitted` bins.
@@ -93,29 +95,33 @@ def _left(
     """
     by_step = {name: form(time, reward, fitted) for name, form in STEP_FORMS.items()}
     forms = {**by_entropy, **by_step}
-    left = dict(zip(forms, _residuals(np.stack(list(forms.values())), reward, fitted), strict=True))
+    residuals = dict(
+        zip(forms, _residuals(np.stack(list(forms.values())), reward, fitted), strict=True)
+    )
     level = numbers.mean(reward) if fitted == len(reward) else reward[fitted - 1]
-    return {**left, "last_value": reward - level}
+    return {**residuals, "last_value": reward - level}
 
 
 def _residuals(forms: Floats, reward: Floats, fitted: int) -> Floats:
     """Return the residuals of least squares of the reward on each form. Shape (forms, bins)."""
-    level, middle = numbers.mean(reward[:fitted]), numbers.row_means(forms[:, :fitted])
-    centred = forms - middle
-    seen = centred[:, :fitted]
-    power = np.einsum("fk,fk->f", seen, seen)
-    varies = power > 1e-12 * fitted * np.maximum(middle[:, 0] ** 2, 1.0)
-    slope = np.where(varies, seen @ (reward[:fitted] - level) / np.where(varies, power, 1.0), 0.0)
-    left: Floats = reward - level - slope[:, None] * centred
-    return left
+    level, form_means = numbers.mean(reward[:fitted]), numbers.row_means(forms[:, :fitted])
+    centred = forms - form_means
+    fitted_part = centred[:, :fitted]
+    power = np.einsum("fk,fk->f", fitted_part, fitted_part)
+    varies = power > 1e-12 * fitted * np.maximum(form_means[:, 0] ** 2, 1.0)
+    slope = np.where(
+        varies, fitted_part @ (reward[:fitted] - level) / np.where(varies, power, 1.0), 0.0
+    )
+    residuals: Floats = reward - level - slope[:, None] * centred
+    return residuals
 
 
-def _tau(left: Floats) -> float:
-    rho = min(estimate.lag1(left), LARGEST_LAG1)
+def _tau(residuals: Floats) -> float:
+    rho = min(estimate.lag1(residuals), LARGEST_LAG1)
     return (1 + rho) / (1 - rho)
 
 
-def _aicc(left: Floats, parameters: int, worth: float) -> float:
-    variance = max(float(left @ left) / len(left), 1e-12)
-    penalty = 2 * parameters * worth / (worth - parameters - 1)
-    return worth * float(np.log(variance)) + penalty
+def _aicc(residuals: Floats, parameters: int, n_eff: float) -> float:
+    variance = max(float(residuals @ residuals) / len(residuals), 1e-12)
+    penalty = 2 * parameters * n_eff / (n_eff - parameters - 1)
+    return n_eff * float(np.log(variance)) + penalty

@@ -46,8 +46,8 @@ class Residuals:
 
     def without_fitted(self, columns: Floats) -> Floats:
         """Return the rows of `columns` adjusted for the fit of a and b. Shape (m, K)."""
-        taken: Floats = columns - np.outer(columns @ self.x, self.z) / float(self.z @ self.x)
-        return taken
+        adjusted: Floats = columns - np.outer(columns @ self.x, self.z) / float(self.z @ self.x)
+        return adjusted
 
 
 @dataclass(frozen=True)
@@ -67,41 +67,41 @@ def bin_residuals(line: FittedLine) -> Residuals:
     return Residuals(*(numbers.centred(binned.means(v)) for v in (line.residuals, line.z, line.x)))
 
 
-def score_test(run: Residuals, columns: Floats, beside: Floats | None = None) -> Score:
+def score_test(run: Residuals, columns: Floats, nuisance: Floats | None = None) -> Score:
     """Test the residuals against `columns`, shape (m, K).
 
-    The noise is measured after removing `columns` and the rows of `beside`, so that other smooth
+    The noise is measured after removing `columns` and the rows of `nuisance`, so that other smooth
     departures from the law do not count as noise.
     """
     count = len(columns)
-    others = [run.direction[None], columns, *([] if beside is None else [beside])]
-    fitted = np.vstack(others)
+    extra = [run.direction[None], columns, *([] if nuisance is None else [nuisance])]
+    fitted = np.vstack(extra)
     weights = np.linalg.lstsq(fitted.T, run.left, rcond=None)[0]
-    left = run.left - weights @ fitted
+    residuals = run.left - weights @ fitted
     coefficients = len(fitted) + 1
-    rho = estimate.lag1(left, coefficients)
-    free = run.without_fitted(columns)
-    variance = correlated_products(free * local_sd(left, coefficients, rho), rho)
-    score = free @ run.left
+    rho = estimate.lag1(residuals, coefficients)
+    adjusted = run.without_fitted(columns)
+    variance = correlated_products(adjusted * local_sd(residuals, coefficients, rho), rho)
+    score = adjusted @ run.left
     f = float(score @ np.linalg.solve(variance, score)) / count
     tau = (1 + rho) / (1 - rho)
-    freedom = max(len(left) / tau - coefficients, 1.0)
-    moved = float(np.ptp(weights[1 : count + 1] @ columns))
-    return Score(numbers.f_tail(f, count, freedom), moved, float(weights[1]))
+    df = max(len(residuals) / tau - coefficients, 1.0)
+    movement = float(np.ptp(weights[1 : count + 1] @ columns))
+    return Score(numbers.f_tail(f, count, df), movement, float(weights[1]))
 
 
-def local_sd(left: Floats, coefficients: int, rho: float) -> Floats:
+def local_sd(residuals: Floats, coefficients: int, rho: float) -> Floats:
     """Return the standard deviation of the noise along the run, shape (K,).
 
-    `left` are residuals of a fit with `coefficients` coefficients. The noise varies along the run,
+    `residuals` are those of a fit with `coefficients` coefficients. The noise varies along the run,
     because exp() amplifies noise of H where H is high.
     """
-    n, tau = len(left), (1 + rho) / (1 - rho)
-    kept = max(1 - 2 * tau / n, SMALLEST_VARIANCE_LEFT) * (1 - coefficients / n)
+    n, tau = len(residuals), (1 + rho) / (1 - rho)
+    remaining = max(1 - 2 * tau / n, SMALLEST_VARIANCE_LEFT) * (1 - coefficients / n)
     stretches = bins.equal_bins(n, STRETCHES)
-    local = stretches.spread_out(stretches.means(left**2))
-    even = numbers.mean(left**2)
-    return np.sqrt(np.maximum(local, SMALLEST_LOCAL * even) / kept)
+    local = stretches.spread_out(stretches.means(residuals**2))
+    mean_square = numbers.mean(residuals**2)
+    return np.sqrt(np.maximum(local, SMALLEST_LOCAL * mean_square) / remaining)
 
 
 def correlated_products(rows: Floats, rho: float) -> Floats:

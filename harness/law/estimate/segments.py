@@ -61,7 +61,7 @@ class _Basis:
 def _basis(bins: int) -> _Basis:
     t = (np.arange(bins) + 0.5) / bins
     line, _ = np.linalg.qr(np.stack([np.ones(bins), t], axis=1))
-    hinges, slopes = _straightened(np.maximum(t[:, None] - t[None, :], 0.0), line)
+    hinges, slopes = _subtract_line(np.maximum(t[:, None] - t[None, :], 0.0), line)
     products = hinges.T @ hinges
     diagonal = np.diag(products)
     determinants = diagonal[:, None] * diagonal[None, :] - products**2
@@ -82,59 +82,59 @@ def two_knots(y: Floats) -> Knots:
     """Return the best fit with two knots to y of shape (K,), K >= 8."""
     basis = _basis(len(y))
     c, diagonal = y @ basis.hinges, basis.diagonal
-    above = (
+    numerator = (
         c[:, None] ** 2 * diagonal[None, :]
         - 2 * c[:, None] * c[None, :] * basis.products
         + c[None, :] ** 2 * diagonal[:, None]
     )
-    gain = np.where(_allowed(len(y)), above / basis.determinants, -np.inf)
+    gain = np.where(_allowed_pairs(len(y)), numerator / basis.determinants, -np.inf)
     first, second = np.unravel_index(int(np.argmax(gain)), gain.shape)
     return _knots(y, (int(first), int(second)), gain[:, second])
 
 
 def slopes_around(y: Floats, knot: int) -> tuple[float, float]:
     """Return the slopes of y before and after a knot at that bin, per run, by least squares."""
-    *_, slopes = _broken(y, (knot,))
+    *_, slopes = _piecewise_fit(y, (knot,))
     return slopes[0], slopes[1]
 
 
 @lru_cache(maxsize=128)
-def _allowed(bins: int) -> np.ndarray:
+def _allowed_pairs(bins: int) -> np.ndarray:
     index = np.arange(bins)
     inner = (index >= EDGE) & (index < bins - EDGE)
-    apart = index[None, :] - index[:, None] >= EDGE
-    return inner[:, None] & inner[None, :] & apart
+    spaced = index[None, :] - index[:, None] >= EDGE
+    return inner[:, None] & inner[None, :] & spaced
 
 
-def _knots(y: Floats, at: tuple[int, ...], gain: Floats) -> Knots:
+def _knots(y: Floats, knots: tuple[int, ...], gain: Floats) -> Knots:
     """Compute slopes and F of a fit. `gain`: reduction of the straight line's SSR by the first knot
     at each bin.
     """
-    unbent, left, slopes = _broken(y, at)
-    rho = estimate.lag1(left)
+    line_residuals, residuals, slopes = _piecewise_fit(y, knots)
+    rho = estimate.lag1(residuals)
     tau = (1 + rho) / (1 - rho)
-    parameters = 2 * len(at)
-    freedom = max(len(y) - 2 - parameters, 1)
-    ssr = max(float(left @ left), 1e-300)
-    straight = float(unbent @ unbent)
-    f = (straight - ssr) / parameters / (ssr / freedom) / tau
-    return Knots(at, slopes, max(f, 0.0), np.maximum(straight - gain, ssr), tau)
+    parameters = 2 * len(knots)
+    df = max(len(y) - 2 - parameters, 1)
+    ssr = max(float(residuals @ residuals), 1e-300)
+    line_ssr = float(line_residuals @ line_residuals)
+    f = (line_ssr - ssr) / parameters / (ssr / df) / tau
+    return Knots(knots, slopes, max(f, 0.0), np.maximum(line_ssr - gain, ssr), tau)
 
 
-def _broken(y: Floats, at: tuple[int, ...]) -> tuple[Floats, Floats, tuple[float, ...]]:
-    """Return the residuals of a straight line, the residuals of least squares with the knots `at`,
+def _piecewise_fit(y: Floats, knots: tuple[int, ...]) -> tuple[Floats, Floats, tuple[float, ...]]:
+    """Return the residuals of a straight line, the residuals of least squares with the `knots`,
     and the slope of each piece.
     """
-    basis, knots = _basis(len(y)), list(at)
-    hinges = basis.hinges[:, knots]
-    changes = np.linalg.solve(basis.products[knots][:, knots], y @ hinges)
-    unbent, slope = _straightened(y, basis.line)
-    first = slope - basis.slopes[knots] @ changes
+    basis, indices = _basis(len(y)), list(knots)
+    hinges = basis.hinges[:, indices]
+    changes = np.linalg.solve(basis.products[indices][:, indices], y @ hinges)
+    line_residuals, slope = _subtract_line(y, basis.line)
+    first = slope - basis.slopes[indices] @ changes
     slopes = (float(first), *(first + np.cumsum(changes)).tolist())
-    return unbent, unbent - hinges @ changes, slopes
+    return line_residuals, line_residuals - hinges @ changes, slopes
 
 
-def _straightened(y: Floats, line: Floats) -> tuple[Floats, Floats]:
+def _subtract_line(y: Floats, line: Floats) -> tuple[Floats, Floats]:
     """Return the residuals of a straight line through y (or each column), and its slope per run."""
     fit = line @ (line.T @ y)
     return y - fit, (fit[-1] - fit[0]) * len(y) / (len(y) - 1)

@@ -29,16 +29,16 @@ class Ceiling:
 
 
 def at_onset(
-    onset: Onset | None, points: Points, ceiling: Ceiling | None, beside: Mapping[str, ColumnSeries]
+    onset: Onset | None, points: Points, ceiling: Ceiling | None, series: Mapping[str, ColumnSeries]
 ) -> AtOnset | None:
-    """Return reward_left and the mean of each column of `beside` around the onset.
+    """Return reward_left and the mean of each column of `series` around the onset.
 
     None without an onset. A column that the log lacks is None.
     """
     if onset is None:
         return None
-    around = {name: _level(column, onset.step) for name, column in beside.items()}
-    return AtOnset(_reward_left(onset, points, ceiling), around)
+    means = {name: _level(column, onset.step) for name, column in series.items()}
+    return AtOnset(_reward_left(onset, points, ceiling), means)
 
 
 def _reward_left(onset: Onset, points: Points, ceiling: Ceiling | None) -> BoundedEstimate | None:
@@ -46,20 +46,20 @@ def _reward_left(onset: Onset, points: Points, ceiling: Ceiling | None) -> Bound
 
     It has a 95% interval if the ceiling is identified, with the two errors added as independent.
     """
-    near = _nearest(points.steps, onset.step)
+    nearest = _nearest(points.steps, onset.step)
     if ceiling is None or len(points) < FEWEST_POINTS:
         return None
-    value = ceiling.interval.value - float(points.reward[near].mean())
+    value = ceiling.interval.value - float(points.reward[nearest].mean())
     if not ceiling.identified:
         return BoundedEstimate(value, None, None)
-    level = interval.measure_noise(points.reward).half_width(len(near))
+    level = interval.measure_noise(points.reward).half_width(len(nearest))
     half = float(np.hypot(level, (ceiling.interval.high - ceiling.interval.low) / 2))
     return BoundedEstimate(value, value - half, value + half)
 
 
 def _level(column: ColumnSeries, step: float) -> float | None:
-    near = _nearest(column.steps, step)
-    return float(column.values[near].mean()) if len(near) else None
+    nearest = _nearest(column.steps, step)
+    return float(column.values[nearest].mean()) if len(nearest) else None
 
 
 def _nearest(steps: Floats, step: float) -> np.ndarray:
@@ -91,9 +91,9 @@ def read(
     """Read the signals from the log. `law` is the law on the rows before `until`, whose ceiling R
     approaches; None if it fails.
     """
-    around_onset = {name: columns.column_series(table, cleaned, name) for name in columns.AT_ONSET}
+    series = {name: columns.column_series(table, cleaned, name) for name in columns.AT_ONSET}
     return Signals(
-        at_onset=at_onset(onset, cleaned.points, _ceiling(law), around_onset),
+        at_onset=at_onset(onset, cleaned.points, _ceiling(law), series),
         onset_probe=_onset_probe(columns.column_series(table, cleaned, columns.PROBE), cleaned),
         reliability_from_se=_reliability(table, cleaned, until),
         remedy_acted=_mean(columns.column_series(table, cleaned, columns.ACTED)),

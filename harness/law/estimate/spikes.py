@@ -63,8 +63,8 @@ def remove_log_glitches(cleaned: Cleaned) -> Cleaned:
     """Return the log without the glitches of R and H. Those of H are detected on all its rows."""
     points, entropy = cleaned.points, without_glitches(cleaned.entropy)
     paired = entropy[np.searchsorted(cleaned.steps, points.steps)]
-    without = Points(points.steps, paired, without_glitches(points.reward))
-    return replace(cleaned, points=without, entropy=entropy)
+    plain_points = Points(points.steps, paired, without_glitches(points.reward))
+    return replace(cleaned, points=plain_points, entropy=entropy)
 
 
 def clip_spikes(plain: Points) -> Points:
@@ -96,14 +96,14 @@ def without_glitches(values: Floats) -> Floats:
     medians = np.partition(sliding_window_view(mirror_ends(plain, SIDE), SIDE), SIDE // 2, axis=1)
     before, after = medians[: len(values), SIDE // 2], medians[SIDE + 1 :, SIDE // 2]
     low, high = np.minimum(before, after), np.maximum(before, after)
-    away = np.maximum(low - plain, plain - high)
-    suspects = np.flatnonzero(away > FAR_SD * numbers.median(np.abs(away)))
+    distance = np.maximum(low - plain, plain - high)
+    suspects = np.flatnonzero(distance > FAR_SD * numbers.median(np.abs(distance)))
     scatter = _scatter(plain, suspects)
-    far = suspects[(away[suspects] > FAR_SD * scatter) & (scatter > 0)]
-    if not len(far):
+    glitches = suspects[(distance[suspects] > FAR_SD * scatter) & (scatter > 0)]
+    if not len(glitches):
         return values if (plain == values).all() else plain
     result = plain.copy()
-    result[far] = np.clip(plain[far], low[far], high[far])
+    result[glitches] = np.clip(plain[glitches], low[glitches], high[glitches])
     return result
 
 
@@ -112,11 +112,11 @@ def glitch_count(values: Floats, plain: Floats) -> int:
     return int(np.count_nonzero(plain != values))
 
 
-def _scatter(values: Floats, places: NDArray[np.intp]) -> Floats:
-    """Return the robust standard deviation of the rows around each place. Shape (places,)."""
-    first = np.clip(places - SIDE, 0, len(values) - AROUND)
-    around = np.sort(sliding_window_view(values, AROUND)[first], axis=1)
-    deviations = np.abs(around - around[:, SIDE, None])
+def _scatter(values: Floats, indices: NDArray[np.intp]) -> Floats:
+    """Return the robust standard deviation of the rows around each index. Shape (indices,)."""
+    first = np.clip(indices - SIDE, 0, len(values) - AROUND)
+    windows = np.sort(sliding_window_view(values, AROUND)[first], axis=1)
+    deviations = np.abs(windows - windows[:, SIDE, None])
     result: Floats = np.sort(deviations, axis=1)[:, SIDE] / MAD_TO_SD
     return result
 
@@ -124,9 +124,9 @@ def _scatter(values: Floats, places: NDArray[np.intp]) -> Floats:
 def _with_plain_start(values: Floats) -> Floats:
     """Remove glitches from the first rows, which have too few rows before them."""
     result = values
-    for place in range(ENDS - 1, -1, -1):
-        usual = np.ptp(result[place + 1 : place + 1 + SIDE])
-        if abs(result[place] - result[place + 1]) > LARGEST_STEP * usual > 0:
+    for index in range(ENDS - 1, -1, -1):
+        usual_range = np.ptp(result[index + 1 : index + 1 + SIDE])
+        if abs(result[index] - result[index + 1]) > LARGEST_STEP * usual_range > 0:
             result = result.copy() if result is values else result
-            result[place] = result[place + 1]
+            result[index] = result[index + 1]
     return result

@@ -62,18 +62,18 @@ def find_stages(steps: Floats, columns: Mapping[str, Floats]) -> UserStages:
     """Find the stages in COLUMNS. Missing values are NaN; `steps` ascend; shapes (rows,)."""
     measured = {name: values for name, values in columns.items() if np.isfinite(values).any()}
     values = np.array(list(measured.values())).reshape(len(measured), len(steps))
-    whole = np.isfinite(values).all(axis=0)
-    steps, values = steps[whole], values[:, whole]
+    complete = np.isfinite(values).all(axis=0)
+    steps, values = steps[complete], values[:, complete]
     if not measured or len(steps) < 2 * FEWEST_POINTS or not np.ptp(values, axis=1).any():
         return CONSTANT
     calm = np.array([_without_lone_rows(column) for column in values])
     if np.ptp(calm, axis=1).max() <= SAME:
         return CONSTANT
-    parts = [part for part in _stretches(calm) if part[1] - part[0] >= FEWEST_POINTS]
-    merged = _merged(parts, calm)
-    inside = sum(end - start for start, end in merged)
-    leaps = [_apart(calm, one, next_one) >= LEAP for one, next_one in itertools.pairwise(merged)]
-    if inside < COVERED * len(steps) or not all(leaps):
+    stretches = [part for part in _stretches(calm) if part[1] - part[0] >= FEWEST_POINTS]
+    merged = _merge(stretches, calm)
+    covered = sum(end - start for start, end in merged)
+    leaps = [_distance(calm, before, after) >= LEAP for before, after in itertools.pairwise(merged)]
+    if covered < COVERED * len(steps) or not all(leaps):
         return UserStages(mixed=True)
     if len(merged) < 2:
         return CONSTANT
@@ -96,10 +96,10 @@ def is_one_law(residuals: Sequence[Floats]) -> bool:
     least five residuals.
     """
     q = 0.0
-    for left in residuals:
-        noise = interval.measure_noise(left)
-        error = noise.half_width(len(left)) / noise.t
-        q += (numbers.mean(left) / error) ** 2 if error > 0 else 0.0
+    for stage_residuals in residuals:
+        noise = interval.measure_noise(stage_residuals)
+        error = noise.half_width(len(stage_residuals)) / noise.t
+        q += (numbers.mean(stage_residuals) / error) ** 2 if error > 0 else 0.0
     return bool(special.chdtrc(len(residuals) - 1, q) >= ONE_LAW_P)
 
 
@@ -130,25 +130,27 @@ def _stretches(calm: Floats) -> list[tuple[int, int]]:
     """Split into stretches (first row, row after the last) that stay close to their first row."""
     rows = calm.T.tolist()
     starts, first = [0], rows[0]
-    for at, row in enumerate(rows):
-        if any(abs(now - then) > SAME for now, then in zip(row, first, strict=True)):
-            starts.append(at)
+    for index, row in enumerate(rows):
+        if any(
+            abs(value - first_value) > SAME for value, first_value in zip(row, first, strict=True)
+        ):
+            starts.append(index)
             first = row
     return list(itertools.pairwise((*starts, len(rows))))
 
 
-def _merged(parts: Sequence[tuple[int, int]], calm: Floats) -> list[tuple[int, int]]:
+def _merge(stretches: Sequence[tuple[int, int]], calm: Floats) -> list[tuple[int, int]]:
     """Merge neighbouring stretches with the same users, including the rows between them."""
     merged: list[tuple[int, int]] = []
-    for part in parts:
-        if merged and _apart(calm, merged[-1], part) <= SAME / 2:
-            merged[-1] = (merged[-1][0], part[1])
+    for stretch in stretches:
+        if merged and _distance(calm, merged[-1], stretch) <= SAME / 2:
+            merged[-1] = (merged[-1][0], stretch[1])
         else:
-            merged.append(part)
+            merged.append(stretch)
     return merged
 
 
-def _apart(calm: Floats, one: tuple[int, int], other: tuple[int, int]) -> float:
+def _distance(calm: Floats, stretch: tuple[int, int], other: tuple[int, int]) -> float:
     """Return the largest difference of two stretches' means over the columns."""
-    first, second = (numbers.row_means(calm[:, start:end]) for start, end in (one, other))
+    first, second = (numbers.row_means(calm[:, start:end]) for start, end in (stretch, other))
     return float(np.abs(first - second).max())

@@ -37,12 +37,15 @@ def read(
 
     `anchors` has the same keys. `users` is eval.users of the run's config, if known.
     """
-    met = users if type(users) is int and users > 0 else None
-    ends = {level: _at(table, level, anchors.get(level, NOT_MEASURED), met) for level in PREFIX}
+    user_count = users if type(users) is int and users > 0 else None
+    ends = {
+        level: _level_yardsticks(table, level, anchors.get(level, NOT_MEASURED), user_count)
+        for level in PREFIX
+    }
     return {level: end for level, end in ends.items() if end is not None}
 
 
-def _at(
+def _level_yardsticks(
     table: LogTable, level: str, anchors: AnchorRewards, users: int | None
 ) -> Yardsticks | None:
     ends = {name: _end(_evaluated(table, f"{PREFIX[level]}/{name}")) for name in MEASURES}
@@ -78,8 +81,8 @@ def _share(ends: Mapping[str, float | None], anchors: AnchorRewards) -> float | 
     reward, deaf, optimum = ends["reward"], anchors.deaf, anchors.optimum
     if ends["listening_share"] is not None or reward is None or deaf is None or optimum is None:
         return ends["listening_share"]
-    worth = optimum.value - deaf.value
-    return (reward - deaf.value) / worth if worth >= LEAST_WORTH else None
+    span = optimum.value - deaf.value
+    return (reward - deaf.value) / span if span >= LEAST_WORTH else None
 
 
 def policy_verdict(entropy: Floats, end: Yardsticks | None) -> str | None:

@@ -44,16 +44,16 @@ def check_quickly(data: bytes) -> str | None:
     ends = np.flatnonzero(octets == ord("\n"))
     if not (octets[ends - 1] == ord("}")).all():
         return None
-    held = [data.startswith(HEAD, max(0, end - END)) for end in ends.tolist()]
-    if not any(held):
+    has_checksum = [data.startswith(HEAD, max(0, end - END)) for end in ends.tolist()]
+    if not any(has_checksum):
         return NONE
-    begun = held.index(True)
-    starts = np.concatenate(([0], ends[:-1] + 1))[begun:]
+    first = has_checksum.index(True)
+    starts = np.concatenate(([0], ends[:-1] + 1))[first:]
     view = memoryview(data)
-    lines = zip(starts.tolist(), ends[begun:].tolist(), strict=True)
+    lines = zip(starts.tolist(), ends[first:].tolist(), strict=True)
     if not all(_fits(data, view, start, end) for start, end in lines):
         return None
-    return SOME if begun else ALL
+    return SOME if first else ALL
 
 
 def row_sums(data: bytes) -> RowSums:
@@ -68,13 +68,13 @@ def check(rows: Sequence[bytes]) -> ChecksumCheck:
 
     A log of another program may have a key of this name, but no row that ends in a checksum.
     """
-    held = [metric_rows.checksum_matches(row) for row in rows]
-    ours = any(held) or any(metric_rows.without_checksum(row) != row for row in rows)
-    if not ours:
+    matches = [metric_rows.checksum_matches(row) for row in rows]
+    has_checksums = any(matches) or any(metric_rows.without_checksum(row) != row for row in rows)
+    if not has_checksums:
         return ChecksumCheck(NONE, ())
-    begun = next(place for place, fits in enumerate(held) if fits is not None)
-    damaged = tuple(place for place in range(begun, len(rows)) if not held[place])
-    return ChecksumCheck(SOME if begun else ALL, damaged)
+    first = next(index for index, fits in enumerate(matches) if fits is not None)
+    damaged = tuple(index for index in range(first, len(rows)) if not matches[index])
+    return ChecksumCheck(SOME if first else ALL, damaged)
 
 
 def _fits(data: bytes, view: memoryview, start: int, end: int) -> bool:

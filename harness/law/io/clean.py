@@ -74,38 +74,40 @@ ANY = (-LARGEST, LARGEST)
 
 
 def clean(
-    table: LogTable, entropy: str, reward: str, within: tuple[float, float] | None = None
+    table: LogTable, entropy: str, reward: str, reward_range: tuple[float, float] | None = None
 ) -> Cleaned:
     """Return the rows with a finite step, H in [0, 20] and a finite R; the last row of a step wins.
 
-    A null reward in an evaluation column is a step without evaluation, not damage. `within`: the
-    declared lowest and highest possible R; rows outside are out of range.
+    A null reward in an evaluation column is a step without evaluation, not damage.
+    `reward_range`: the declared lowest and highest possible R; rows outside are out of range.
     """
-    every, h, r = table.columns["step"], table.columns[entropy], table.columns[reward]
-    reasons = _reasons(table, entropy, reward, within or ANY)
+    all_steps, h, r = table.columns["step"], table.columns[entropy], table.columns[reward]
+    reasons = _reasons(table, entropy, reward, reward_range or ANY)
     valid = reasons == 0
-    paired = last_of_each_step(every, valid)
-    points = Points(every[paired], h[paired], r[paired])
-    measured, steps, course = paired, points.steps, points.entropy
+    paired = last_of_each_step(all_steps, valid)
+    points = Points(all_steps[paired], h[paired], r[paired])
+    rows, steps, course = paired, points.steps, points.entropy
     unevaluated = reasons == REASONS.index(NO_EVALUATION)
     if unevaluated.any():
-        measured = last_of_each_step(every, valid | unevaluated)
-        steps, course = every[measured], h[measured]
+        rows = last_of_each_step(all_steps, valid | unevaluated)
+        steps, course = all_steps[rows], h[rows]
     repeated = valid.copy()
     repeated[paired] = False
     reasons[repeated] = REASONS.index("duplicate_step")
-    return Cleaned(points, steps, course, measured, *_counted(table, reasons))
+    return Cleaned(points, steps, course, rows, *_count_by_reason(table, reasons))
 
 
-def _reasons(table: LogTable, entropy: str, reward: str, within: tuple[float, float]) -> Reasons:
+def _reasons(
+    table: LogTable, entropy: str, reward: str, reward_range: tuple[float, float]
+) -> Reasons:
     reasons = np.zeros(len(table.lines), np.int8)
     absent = NO_EVALUATION if reward.startswith(EVALUATIONS) else "missing_reward"
     _mark(reasons, table.faults[reward], absent)
     values = table.columns[entropy]
     reasons[(values < 0) | (values > HIGHEST_ENTROPY_NATS)] = REASONS.index("out_of_range")
-    for name, (least, most) in (("step", ANY), (reward, within)):
+    for name, (lowest, highest) in (("step", ANY), (reward, reward_range)):
         column = table.columns[name]
-        reasons[(column < least) | (column > most)] = REASONS.index("out_of_range")
+        reasons[(column < lowest) | (column > highest)] = REASONS.index("out_of_range")
     _mark(reasons, table.faults[entropy], "missing_entropy")
     _mark(reasons, table.faults["step"], "missing_step")
     return reasons
@@ -130,13 +132,13 @@ def last_of_each_step(steps: Floats, valid: Mask) -> NDArray[np.intp]:
     return backwards[first]
 
 
-def _counted(
+def _count_by_reason(
     table: LogTable, reasons: Reasons
 ) -> tuple[dict[str, int], dict[str, tuple[int, ...]]]:
     """Count the rows left out for each reason, with the lines of the first few."""
-    where = {reason: list(lines) for reason, lines in table.damage.items()}
+    by_reason = {reason: list(lines) for reason, lines in table.damage.items()}
     damaged = reasons[reasons > REASONS.index(NO_EVALUATION)]
     for code in dict.fromkeys(damaged.tolist()):
-        where[REASONS[code]] = table.lines[reasons == code].tolist()
-    first = {reason: tuple(lines[:FIRST_FEW]) for reason, lines in where.items()}
-    return {reason: len(lines) for reason, lines in where.items()}, first
+        by_reason[REASONS[code]] = table.lines[reasons == code].tolist()
+    first = {reason: tuple(lines[:FIRST_FEW]) for reason, lines in by_reason.items()}
+    return {reason: len(lines) for reason, lines in by_reason.items()}, first

@@ -43,10 +43,12 @@ class LogColumns:
     """The reward column of the training batch."""
 
 
-def reward_range(column: str, ours: bool, choice: ColumnOptions) -> tuple[float, float] | None:
+def reward_range(
+    column: str, in_run_folder: bool, options: ColumnOptions
+) -> tuple[float, float] | None:
     """Return the lowest and highest possible reward; None if neither user nor column states it."""
-    known = (0.0, 1.0) if ours and is_evaluation(column) else None
-    return choice.reward_range or known
+    default = (0.0, 1.0) if in_run_folder and is_evaluation(column) else None
+    return options.reward_range or default
 
 
 def is_evaluation(column: str) -> bool:
@@ -57,31 +59,33 @@ def is_evaluation(column: str) -> bool:
     return _EVALUATED.fullmatch(column) is not None
 
 
-def columns_to_read(choice: ColumnOptions, beside: Sequence[str]) -> list[str]:
+def columns_to_read(options: ColumnOptions, auxiliary: Sequence[str]) -> list[str]:
     """Return the names of all columns to read. The reader resolves aliases."""
-    named = [name for name in (choice.entropy, choice.reward) if name]
-    return list(dict.fromkeys(["step", ENTROPY, TRAINING, EVALUATION, *named, *beside]))
+    chosen = [name for name in (options.entropy, options.reward) if name]
+    return list(dict.fromkeys(["step", ENTROPY, TRAINING, EVALUATION, *chosen, *auxiliary]))
 
 
-def choose_columns(table: LogTable, choice: ColumnOptions, in_run_folder: bool) -> LogColumns:
+def choose_columns(table: LogTable, options: ColumnOptions, in_run_folder: bool) -> LogColumns:
     """Choose the columns of H, R and the training reward.
 
     `in_run_folder`: whether the log is one of ours, in which eval/reward has the known meaning.
     Raise ReadError with missing_column, which names the columns tried.
     """
     names = table.names
-    entropy = choice.entropy or aliases.first_accepted(names, aliases.ENTROPIES)
+    entropy = options.entropy or aliases.first_accepted(names, aliases.ENTROPIES)
     training = (
         TRAINING if is_ours(names) else aliases.first_accepted(names, aliases.REWARDS) or TRAINING
     )
-    if "step" not in names or choice.step not in (None, *names):
-        what = f"a column {choice.step!r}" if choice.step else "a step"
-        raise _missing(table, what, aliases.STEPS, "--step")
+    if "step" not in names or options.step not in (None, *names):
+        needed = f"a column {options.step!r}" if options.step else "a step"
+        raise _missing(table, needed, aliases.STEPS, "--step")
     if entropy is None or entropy not in names:
-        raise _missing(table, _what("policy entropy", entropy), aliases.ENTROPIES, "--entropy")
-    reward = choice.reward or _headline(table, entropy, training, in_run_folder)
+        raise _missing(
+            table, _needed_column("policy entropy", entropy), aliases.ENTROPIES, "--entropy"
+        )
+    reward = options.reward or _headline(table, entropy, training, in_run_folder)
     if reward not in names:
-        raise _missing(table, _what("reward", choice.reward), aliases.REWARDS, "--reward")
+        raise _missing(table, _needed_column("reward", options.reward), aliases.REWARDS, "--reward")
     return LogColumns(entropy, reward, training)
 
 
@@ -94,19 +98,19 @@ def _headline(table: LogTable, entropy: str, training: str, in_run_folder: bool)
         return training
     if training not in table.names:
         return EVALUATION
-    both = np.isfinite(table.columns[EVALUATION]) & np.isfinite(table.columns[entropy])
-    return EVALUATION if in_run_folder and both.sum() >= FEWEST_POINTS else training
+    measured = np.isfinite(table.columns[EVALUATION]) & np.isfinite(table.columns[entropy])
+    return EVALUATION if in_run_folder and measured.sum() >= FEWEST_POINTS else training
 
 
-def _what(quantity: str, named: str | None) -> str:
-    return f"a column {named!r}" if named else f"a column of {quantity}"
+def _needed_column(quantity: str, name: str | None) -> str:
+    return f"a column {name!r}" if name else f"a column of {quantity}"
 
 
-def _missing(table: LogTable, what: str, looked_for: tuple[str, ...], option: str) -> ReadError:
+def _missing(table: LogTable, needed: str, tried: tuple[str, ...], option: str) -> ReadError:
     has = ", ".join(table.names[:12]) + (", ..." if len(table.names) > 12 else "")
-    looked = "" if "'" in what else f"; looked for {', '.join(looked_for)}"
+    tried_names = "" if "'" in needed else f"; looked for {', '.join(tried)}"
     hint = f"; {option} COLUMN names another" if option else ""
-    message = f"{table.path}: needs {what}, has {has or 'none'}{looked}{hint}"
+    message = f"{table.path}: needs {needed}, has {has or 'none'}{tried_names}{hint}"
     return ReadError("missing_column", message)
 
 
@@ -148,8 +152,8 @@ def column_series(table: LogTable, cleaned: Cleaned, name: str) -> ColumnSeries:
     return ColumnSeries(cleaned.steps[measured], values[measured])
 
 
-def held_out(table: LogTable, cleaned: Cleaned, chosen: LogColumns) -> ColumnSeries:
+def held_out(table: LogTable, cleaned: Cleaned, columns: LogColumns) -> ColumnSeries:
     """Return the reward on held-out users; empty if it is R itself or the log lacks it."""
-    if is_evaluation(chosen.reward):
+    if is_evaluation(columns.reward):
         return NO_SERIES
     return column_series(table, cleaned, EVALUATION)

@@ -49,9 +49,10 @@ def read(folder: Path, levels: Mapping[str, Any]) -> Cards:
     the run's config. The card of another run is used for a named level only if all its settings are
     equal, because an override can change the users of a level and keep its name.
     """
-    entries, began = _entries(folder.parent / FILE), _began_with(RunFolder(folder).events)
-    of_cards = _anchors(entries, folder.name, levels)
-    return Cards(_measures(entries, folder.name), {**began, **of_cards})
+    entries = _entries(folder.parent / FILE)
+    from_event = _start_event_anchors(RunFolder(folder).events)
+    from_cards = _anchors(entries, folder.name, levels)
+    return Cards(_measures(entries, folder.name), {**from_event, **from_cards})
 
 
 def _entries(path: Path) -> Sequence[Any]:
@@ -61,11 +62,13 @@ def _entries(path: Path) -> Sequence[Any]:
     return ()
 
 
-def _began_with(path: Path) -> dict[str, AnchorRewards]:
+def _start_event_anchors(path: Path) -> dict[str, AnchorRewards]:
     """Return the anchors in the start event of the run. Older versions have none."""
     with contextlib.suppress(*DAMAGED):
-        told = events.beginning(path)["anchors"]
-        return {level: _of_card(told[level]) for level in (OWN, *LEVELS) if told.get(level)}
+        anchors = events.beginning(path)["anchors"]
+        return {
+            level: _anchor_rewards(anchors[level]) for level in (OWN, *LEVELS) if anchors.get(level)
+        }
     return {}
 
 
@@ -83,20 +86,21 @@ def _anchors(
     by_level: dict[str, AnchorRewards] = {}
     for entry in entries:
         with contextlib.suppress(*DAMAGED):
-            anchors = _of_card(entry["card"]["anchors"])
+            anchors = _anchor_rewards(entry["card"]["anchors"])
             if run in entry["runs"]:
                 by_level[OWN] = anchors
-            if entry["level"] in LEVELS and _same(entry["difficulty"], levels[entry["level"]]):
-                by_level[entry["level"]] = anchors
+            level = entry["level"]
+            if level in LEVELS and _same_settings(entry["difficulty"], levels[level]):
+                by_level[level] = anchors
     return by_level
 
 
-def _same(card: Mapping[str, Any], level: Mapping[str, Any]) -> bool:
+def _same_settings(card: Mapping[str, Any], level: Mapping[str, Any]) -> bool:
     """Return whether two levels are equal except for the name."""
     return all(level[key] == value for key, value in card.items() if key != "name")
 
 
-def _of_card(anchors: Mapping[str, Any]) -> AnchorRewards:
+def _anchor_rewards(anchors: Mapping[str, Any]) -> AnchorRewards:
     attentive = anchors.get("attentive") or {}
     return AnchorRewards(
         deaf=_reward(anchors, "deaf"),
@@ -111,10 +115,10 @@ def _reward(anchors: Mapping[str, Any], policy: str) -> BoundedEstimate | None:
     """Read the reward of a reference policy: an interval, or an exact number without one."""
     value = (anchors.get(policy) or {}).get("reward")
     if isinstance(value, Mapping):
-        middle, low, high = (_number(value.get(end)) for end in ENDS)
+        estimate, low, high = (_number(value.get(end)) for end in ENDS)
     else:
-        middle, low, high = _number(value), None, None
-    return None if middle is None else BoundedEstimate(middle, low, high)
+        estimate, low, high = _number(value), None, None
+    return None if estimate is None else BoundedEstimate(estimate, low, high)
 
 
 def _number(value: Any) -> float | None:

@@ -72,8 +72,12 @@ class _Walk:
             if not self._first_visit(folder):
                 return
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-            out = {entry.name: to for entry in entries if (to := self._leads_to(entry)) is not None}
-            names = {e.name: is_folder(e) for e in entries}
+            targets = {
+                entry.name: target
+                for entry in entries
+                if (target := self._outside_target(entry)) is not None
+            }
+            names = {entry.name: is_folder(entry) for entry in entries}
         except OSError as error:
             message = f"{folder}: cannot be listed: {error.strerror or error}"
             yield DiscoveredRun(str(folder), None, None, ReadProblem("unreadable", message))
@@ -82,28 +86,30 @@ class _Walk:
         if is_run and RESULTS in names and depth > 0:
             self.skipped.append(SkippedPath(str(folder), f"holds {RESULTS}"))
             return
-        unread = [name for name in out if names[name] and _entered(name)]
-        unread += [name for name in out if is_run and name in OF_A_RUN]
-        self.skipped += [self._left_out(folder / name, out[name]) for name in unread]
-        inside = [name for name in names if names[name] and _entered(name) and name not in out]
-        if is_run and not OF_A_RUN & out.keys():  # a run with some files out of reach is skipped
+        unread = [name for name in targets if names[name] and _is_entered(name)]
+        unread += [name for name in targets if is_run and name in OF_A_RUN]
+        self.skipped += [self._skipped_link(folder / name, targets[name]) for name in unread]
+        subfolders = [
+            name for name in names if names[name] and _is_entered(name) and name not in targets
+        ]
+        if is_run and not OF_A_RUN & targets.keys():  # a run with files out of reach is skipped
             yield _folder_run(folder)
         elif depth == 1 and not in_run and not any(names.values()) and not names.keys() & OF_NO_RUN:
             message = f"{folder}: {A_RUN}; this folder holds neither; {A_LOG}"
             if not unread:
                 yield DiscoveredRun(str(folder), folder, None, ReadProblem("missing_file", message))
-        for name in sorted(inside, key=_counted):
+        for name in sorted(subfolders, key=_numeric_sort_key):
             yield from self.below(folder / name, depth + 1, in_run or is_run)
 
-    def _leads_to(self, entry: os.DirEntry[str]) -> str | None:
+    def _outside_target(self, entry: os.DirEntry[str]) -> str | None:
         """Return the target of a link that leads out of the named path, else None."""
         if not entry.is_symlink():
             return None
         target = os.path.realpath(entry.path)
-        inside = os.path.commonpath([target, self.real_root]) == self.real_root
-        return None if inside else target
+        is_inside = os.path.commonpath([target, self.real_root]) == self.real_root
+        return None if is_inside else target
 
-    def _left_out(self, path: Path, target: str) -> SkippedPath:
+    def _skipped_link(self, path: Path, target: str) -> SkippedPath:
         reason = f"a link that leads out of {self.root}, to {target}"
         return SkippedPath(str(path), f"{reason}; name it directly to include it")
 
@@ -136,13 +142,13 @@ def is_folder(entry: os.DirEntry[str] | Path) -> bool:
         return False
 
 
-def _counted(name: str) -> list[tuple[int, str]]:
+def _numeric_sort_key(name: str) -> list[tuple[int, str]]:
     """Return a sort key that puts 2-hard before 10-hard."""
     parts = re.split(r"(\d+)", name)
-    return [(int(part) if n % 2 else 0, part) for n, part in enumerate(parts)]
+    return [(int(part) if index % 2 else 0, part) for index, part in enumerate(parts)]
 
 
-def _entered(name: str) -> bool:
+def _is_entered(name: str) -> bool:
     return name not in NEVER_ENTERED and not name.startswith(".")
 
 

@@ -47,24 +47,24 @@ class Columns:
 
 def table(path: Path, data: bytes, wanted: Sequence[str]) -> tables.LogTable | None:
     """Read a table; None if the tolerant reader must, as for layouts of other programs."""
-    ending = path.suffix.lower()
-    if ending not in (".jsonl", ".csv"):
+    suffix = path.suffix.lower()
+    if suffix not in (".jsonl", ".csv"):
         return None
-    is_csv = ending == ".csv"
-    read = (csv_columns if is_csv else columns)(data, wanted)
-    if read is None or not len(read.values["step"]) or not tables.is_ours(read.names):
+    is_csv = suffix == ".csv"
+    parsed = (csv_columns if is_csv else columns)(data, wanted)
+    if parsed is None or not len(parsed.values["step"]) or not tables.is_ours(parsed.names):
         return None
     first = 2 if is_csv else 1
-    lines = np.arange(first, len(read.values["step"]) + first)
+    lines = np.arange(first, len(parsed.values["step"]) + first)
     return tables.LogTable(
         path,
         lines,
-        read.values,
-        read.faults,
-        read.names,
+        parsed.values,
+        parsed.faults,
+        parsed.names,
         {},
-        checksums=read.checksums,
-        sums=read.sums,
+        checksums=parsed.checksums,
+        sums=parsed.sums,
     )
 
 
@@ -72,14 +72,14 @@ def columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     """Read JSON lines; None if the tolerant reader must."""
     if not _plain(data) or _holds(data, b"Inf") or b'"data"' in data:
         return None
-    names, held = _names(data[: data.index(b"\n")]), checksums.check_quickly(data)
-    if names is None or held is None:
+    names, coverage = _names(data[: data.index(b"\n")]), checksums.check_quickly(data)
+    if names is None or coverage is None:
         return None
-    if held != checksums.NONE:
+    if coverage != checksums.NONE:
         names = tuple(name for name in names if name != metric_rows.KEY)
-    read = _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
-    sums = checksums.row_sums(data) if held == checksums.ALL else None
-    return read and replace(read, checksums=held, sums=sums)
+    parsed = _columns(_json_table(data, wanted, names), wanted, _lines(data), names)
+    sums = checksums.row_sums(data) if coverage == checksums.ALL else None
+    return parsed and replace(parsed, checksums=coverage, sums=sums)
 
 
 def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
@@ -87,13 +87,13 @@ def csv_columns(data: bytes, wanted: Sequence[str]) -> Columns | None:
     if not _plain(data) or b"\r" in data:
         return None
     header = data[: data.index(b"\n")]
-    if any(_holds(data, odd, len(header)) for odd in (b'"', b"inf", b"Inf", b"INF")):
+    if any(_holds(data, text, len(header)) for text in (b'"', b"inf", b"Inf", b"INF")):
         return None
     names = tuple(csv_text.fields(header) or ())
     if len(set(names)) < len(names):
         return None
-    read = _csv_table(data, [name for name in wanted if name in names], names)
-    return _columns(read, wanted, _lines(data) - 1, names)
+    parsed = _csv_table(data, [name for name in wanted if name in names], names)
+    return _columns(parsed, wanted, _lines(data) - 1, names)
 
 
 def _plain(data: bytes) -> bool:
@@ -114,16 +114,18 @@ def _lines(data: bytes) -> int:
 
 
 def _columns(
-    read: pa.Table | None, wanted: Sequence[str], rows: int, names: tuple[str, ...]
+    parsed: pa.Table | None, wanted: Sequence[str], rows: int, names: tuple[str, ...]
 ) -> Columns | None:
     """Return the wanted columns; None if a row is missing, or a number overflowed."""
-    if read is None or len(read) != rows:
+    if parsed is None or len(parsed) != rows:
         return None
-    held = {name: tables.arrow_numbers(read.column(name)) for name in wanted if name in names}
-    if any((faults == INFINITE).any() for _, faults in held.values()):
+    by_column = {
+        name: tables.arrow_numbers(parsed.column(name)) for name in wanted if name in names
+    }
+    if any((faults == INFINITE).any() for _, faults in by_column.values()):
         return None
-    nothing = tables.no_numbers(rows)
-    by_name = {name: held.get(name, nothing) for name in wanted}
+    missing = tables.no_numbers(rows)
+    by_name = {name: by_column.get(name, missing) for name in wanted}
     numbers = {name: column for name, (column, _) in by_name.items()}
     return Columns(numbers, {name: faults for name, (_, faults) in by_name.items()}, names)
 
@@ -141,23 +143,25 @@ def _json_table(data: bytes, wanted: Sequence[str], names: Sequence[str]) -> pa.
     Columns missing from the first row have the type null, so it also fails if one appears later.
     """
     types = {name: pa.float64() if name in names else pa.null() for name in wanted}
-    parsing = arrow_json.ParseOptions(
+    parse_options = arrow_json.ParseOptions(
         explicit_schema=pa.schema(list(types.items())), unexpected_field_behavior="ignore"
     )
     with contextlib.suppress(pa.ArrowInvalid):
-        reading = arrow_json.ReadOptions(use_threads=False)
-        return arrow_json.read_json(pa.BufferReader(data), reading, parsing)
+        read_options = arrow_json.ReadOptions(use_threads=False)
+        return arrow_json.read_json(pa.BufferReader(data), read_options, parse_options)
     return None
 
 
 def _csv_table(data: bytes, wanted: Sequence[str], names: Sequence[str]) -> pa.Table | None:
-    converting = arrow_csv.ConvertOptions(
+    convert_options = arrow_csv.ConvertOptions(
         include_columns=wanted,
         column_types={name: pa.float64() for name in wanted},
         null_values=list(csv_text.NOTHING),
     )
     with contextlib.suppress(pa.ArrowInvalid):
-        reading = arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1)
-        rows = arrow_csv.open_csv(pa.BufferReader(data), reading, convert_options=converting)
+        read_options = arrow_csv.ReadOptions(use_threads=False, column_names=names, skip_rows=1)
+        rows = arrow_csv.open_csv(
+            pa.BufferReader(data), read_options, convert_options=convert_options
+        )
         return rows.read_all()  # read_csv waits twice as often for the thread that parses
     return None

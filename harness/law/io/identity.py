@@ -111,23 +111,23 @@ def read(folder: Path | None) -> FolderIdentity:
     run = RunFolder(folder)
     values = _values(run)
     config: Mapping[str, Any] | None = None if values is None else _json(values)
-    ours = run.status.exists() or run.config.exists()
+    is_ours = run.status.exists() or run.config.exists()
     cards = difficulty_card.read(folder, _levels(config))
     try:
         status = run_status.read(run.status)
         changed_at = run.status.stat().st_mtime
     except (DataError, OSError) as error:
-        there = run.status.exists() or run.status.is_symlink()
-        why = str(error) if there and not _says_done(run) else None
-        return FolderIdentity(config, is_ours=ours, cards=cards, unreadable=why)
-    measured = status.measurement if isinstance(status.measurement, dict) else {}
+        exists = run.status.exists() or run.status.is_symlink()
+        reason = str(error) if exists and not _says_done(run) else None
+        return FolderIdentity(config, is_ours=is_ours, cards=cards, unreadable=reason)
+    measurement = status.measurement if isinstance(status.measurement, dict) else {}
     return FolderIdentity(
         config,
         str(status.status),
         str(status.config_hash),
-        _with_start_model(_with_size(_json(measured)), status.start_model),
+        _with_start_model(_with_size(_json(measurement)), status.start_model),
         changed_at,
-        ours,
+        is_ours,
         cards,
         run_state.DIED if _crashed(run, status) else status.reason,
         status.exit_code,
@@ -219,8 +219,8 @@ def share_of_run(config: Mapping[str, Any] | None, first: float, last: float, st
 
     If the config does not fit the log, it is a share of the logged steps `first` to `last`.
     """
-    planned = setting(config, "trainer", "steps")
-    if isinstance(planned, int) and planned >= last:
-        return step / planned
-    before = first - 1
-    return (step - before) / (last - before)
+    planned_steps = setting(config, "trainer", "steps")
+    if isinstance(planned_steps, int) and planned_steps >= last:
+        return step / planned_steps
+    start = first - 1
+    return (step - start) / (last - start)

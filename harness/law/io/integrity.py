@@ -32,44 +32,48 @@ REPLAYED = "a recomputed row must equal the one on disk"
 
 
 def unfinished(
-    who: FolderIdentity, last_row: int | None, other_rows: str | None = None
+    identity: FolderIdentity, last_row: int | None, other_rows: str | None = None
 ) -> UnfinishedRun | None:
     """Return the state of a run that is not done or is damaged; None if it is done and complete.
 
     `last_row`: its last step with a row, if known. `other_rows`: why its rows are not those that it
     wrote, if so. A run with status done lacks rows if its log ends before run.json's last step.
     """
-    if who.unreadable is not None:
-        return UnfinishedRun(None, who.unreadable, None, last_row or 0, _planned(who.config))
-    if who.status is None:
+    if identity.unreadable is not None:
+        return UnfinishedRun(
+            None, identity.unreadable, None, last_row or 0, _planned_steps(identity.config)
+        )
+    if identity.status is None:
         return None
-    reason = who.reason
-    if who.status == "done":
-        damage = _cut(who, last_row) or who.other_config or other_rows
+    reason = identity.reason
+    if identity.status == "done":
+        damage = _missing_end(identity, last_row) or identity.other_config or other_rows
         if damage is None:
             return None
         reason = f"damaged: {damage}"
-    reached = who.last_step if last_row is None else last_row
-    return UnfinishedRun(who.status, reason, who.exit_code, reached, _planned(who.config))
+    reached = identity.last_step if last_row is None else last_row
+    return UnfinishedRun(
+        identity.status, reason, identity.exit_code, reached, _planned_steps(identity.config)
+    )
 
 
-def _cut(who: FolderIdentity, last_row: int | None) -> str | None:
-    if last_row is None or last_row >= who.last_step:
+def _missing_end(identity: FolderIdentity, last_row: int | None) -> str | None:
+    if last_row is None or last_row >= identity.last_step:
         return None
-    rule = f"a run that is done must end with the row of step {who.last_step}"
+    rule = f"a run that is done must end with the row of step {identity.last_step}"
     return f"{rule}, got {f'step {last_row}' if last_row else 'none'} as its last"
 
 
-def diverged(standing: UnfinishedRun | LedgerRow | None) -> bool:
+def diverged(run: UnfinishedRun | LedgerRow | None) -> bool:
     """Return whether the training diverged."""
-    if standing is None or standing.status != "failed":
+    if run is None or run.status != "failed":
         return False
-    if standing.exit_code != DivergedError.exit_code:
+    if run.exit_code != DivergedError.exit_code:
         return False
-    return REPLAYED not in (standing.reason or "")
+    return REPLAYED not in (run.reason or "")
 
 
-def _planned(config: Mapping[str, Any] | None) -> int | None:
+def _planned_steps(config: Mapping[str, Any] | None) -> int | None:
     steps = setting(config, "trainer", "steps")
     return steps if isinstance(steps, int) and not isinstance(steps, bool) else None
 
@@ -97,51 +101,52 @@ def missing_steps(table: LogTable, last_step: int) -> MissingSteps:
     and its step is not missing as well.
     """
     steps = table.columns["step"]
-    logged = np.unique(steps[_whole(steps)])
+    logged = np.unique(steps[_valid_steps(steps)])
     last = max(last_step, int(logged[-1]) if len(logged) else 0)
     if len(logged) == last:
         return NONE_MISSING
-    seen = {int(step) for step in logged}
-    seen |= _stood_for(table, seen, last)
-    return MissingSteps(last - len(seen), _first(sorted(seen), last))
+    present = {int(step) for step in logged}
+    present |= _steps_of_damaged_lines(table, present, last)
+    return MissingSteps(last - len(present), _first_missing(sorted(present), last))
 
 
 def last_logged_step(table: LogTable) -> int:
     """Return the last step in the log; 0 if no row has one."""
     steps = table.columns["step"]
-    logged = steps[_whole(steps)]
+    logged = steps[_valid_steps(steps)]
     return int(logged.max()) if len(logged) else 0
 
 
-def _whole(steps: Floats) -> Mask:
+def _valid_steps(steps: Floats) -> Mask:
     """Return a mask of the values that are valid steps."""
-    whole: Mask = (steps >= 1) & (steps <= LARGEST) & (steps == np.floor(steps))
-    return whole
+    valid: Mask = (steps >= 1) & (steps <= LARGEST) & (steps == np.floor(steps))
+    return valid
 
 
-def _stood_for(table: LogTable, seen: set[int], last: int) -> set[int]:
+def _steps_of_damaged_lines(table: LogTable, present: set[int], last: int) -> set[int]:
     steps = table.columns["step"]
-    whole = _whole(steps)
+    valid = _valid_steps(steps)
     step_at = {
-        int(n): int(s) if w else None for n, s, w in zip(table.lines, steps, whole, strict=True)
+        int(line): int(step) if is_valid else None
+        for line, step, is_valid in zip(table.lines, steps, valid, strict=True)
     }
     step_at |= dict.fromkeys(line for lines in table.damage.values() for line in lines)
     accounted_for: set[int] = set()
-    before = 0
+    previous = 0
     for line in sorted(step_at):
         step = step_at[line]
         if step is not None:
-            before = step
-        elif before + 1 <= last and before + 1 not in seen:
-            before += 1
-            accounted_for.add(before)
+            previous = step
+        elif previous + 1 <= last and previous + 1 not in present:
+            previous += 1
+            accounted_for.add(previous)
     return accounted_for
 
 
-def _first(seen: Sequence[int], last: int) -> tuple[int, ...]:
+def _first_missing(present: Sequence[int], last: int) -> tuple[int, ...]:
     missing: list[int] = []
     expected = 1
-    for step in (*seen, last + 1):
+    for step in (*present, last + 1):
         missing += range(expected, min(step, expected + FIRST_FEW))
         if len(missing) >= FIRST_FEW:
             break
@@ -162,18 +167,20 @@ def changed_rows(table: LogTable, recorded: RowSums | None, last_step: int) -> s
         return None
     steps = table.columns["step"]
     order = np.argsort(steps, kind="stable")
-    whole = not table.damage and np.array_equal(steps[order], np.arange(1, last_step + 1))
-    lines = table.lines[order] if whole else table.lines[steps == 1][-1:]
+    is_complete = not table.damage and np.array_equal(steps[order], np.arange(1, last_step + 1))
+    lines = table.lines[order] if is_complete else table.lines[steps == 1][-1:]
     if not len(lines):
         return None
-    at_hand = table.sums if whole and (np.diff(lines) > 0).all() else None
-    computed = at_hand or _summed(table.path, lines.tolist())
-    if computed is None or (computed == recorded if whole else computed.first == recorded.first):
+    stored = table.sums if is_complete and (np.diff(lines) > 0).all() else None
+    computed = stored or _sums(table.path, lines.tolist())
+    if computed is None or (
+        computed == recorded if is_complete else computed.first == recorded.first
+    ):
         return None
     return f"{table.path}: rows must match the checksum in run.json, but were changed"
 
 
-def _summed(path: Path, numbers: Sequence[int]) -> RowSums | None:
+def _sums(path: Path, numbers: Sequence[int]) -> RowSums | None:
     """Return the sums of the lines with these numbers, from 1; None if the file is gone."""
     with contextlib.suppress(OSError, IndexError):
         lines = path.read_bytes().removeprefix(BOM).split(b"\n")
@@ -195,19 +202,19 @@ class Integrity:
 
     def dropped_at(self, metrics: Path | None) -> dict[str, list[str]]:
         """Return reason -> the first few missing steps, which have no line number."""
-        steps = [f"{metrics}: step {n}" for n in self.lost.first]
+        steps = [f"{metrics}: step {step}" for step in self.lost.first]
         return {MISSING_ROW: steps} if steps else {}
 
 
-def check(table: LogTable, who: FolderIdentity) -> Integrity:
+def check(table: LogTable, identity: FolderIdentity) -> Integrity:
     """Check a run whose log could be read."""
-    others = changed_rows(table, who.rows, who.last_step)
-    ended = unfinished(who, last_logged_step(table), others)
-    held = table.checksums if who.is_ours or table.checksums != checksums.NONE else None
-    lost = missing_steps(table, who.last_step) if who.has_record else NONE_MISSING
-    return Integrity(ended, held, lost)
+    change = changed_rows(table, identity.rows, identity.last_step)
+    state = unfinished(identity, last_logged_step(table), change)
+    coverage = table.checksums if identity.is_ours or table.checksums != checksums.NONE else None
+    missing = missing_steps(table, identity.last_step) if identity.has_record else NONE_MISSING
+    return Integrity(state, coverage, missing)
 
 
-def without_log(who: FolderIdentity) -> Integrity:
+def without_log(identity: FolderIdentity) -> Integrity:
     """Return the integrity of a run whose log could not be read."""
-    return Integrity(unfinished(who, 0))
+    return Integrity(unfinished(identity, 0))

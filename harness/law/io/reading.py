@@ -36,26 +36,31 @@ LARGEST_BYTES = 2**30
 """About 390,000 steps. Larger files are refused: reading needs three times their size in memory."""
 
 
-def _ends(name: str, ending: str | tuple[str, ...]) -> bool:
+def _has_ending(name: str, ending: str | tuple[str, ...]) -> bool:
     return name.lower().endswith(ending)
 
 
 OURS: Mapping[str, Importer] = {
     "wandb_csv": Importer(wandb_csv.looks_like, wandb_csv.rows),
-    "csv": Importer(lambda name, _: _ends(name, ".csv"), csv_text.rows),
+    "csv": Importer(lambda name, _: _has_ending(name, ".csv"), csv_text.rows),
     "trainer_state": Importer(
-        lambda name, data: _ends(name, ".json") and trainer_state.looks_like(data),
+        lambda name, data: _has_ending(name, ".json") and trainer_state.looks_like(data),
         trainer_state.rows,
     ),
     "metric_maps": Importer(
-        lambda name, data: _ends(name, ".json") and metric_maps.looks_like(data), metric_maps.rows
+        lambda name, data: _has_ending(name, ".json") and metric_maps.looks_like(data),
+        metric_maps.rows,
     ),
     "verl_console": Importer(
-        lambda name, data: not _ends(name, (".json", ".jsonl")) and verl_console.looks_like(data),
+        lambda name, data: (
+            not _has_ending(name, (".json", ".jsonl")) and verl_console.looks_like(data)
+        ),
         verl_console.rows,
     ),
     "trl_console": Importer(
-        lambda name, data: not _ends(name, (".json", ".jsonl")) and trl_console.looks_like(data),
+        lambda name, data: (
+            not _has_ending(name, (".json", ".jsonl")) and trl_console.looks_like(data)
+        ),
         trl_console.rows,
     ),
     "json_lines": Importer(lambda name, data: True, json_lines.rows),
@@ -72,12 +77,12 @@ def read(
     unless the file is `still_written`. Raise ReadError with empty_input or unreadable.
     """
     data = _bytes(path).removeprefix(b"\xef\xbb\xbf")
-    quick = fast_reading.table(path, data, wanted) if step in (None, "step") else None
-    if quick is not None:
-        return quick
-    added = _rows_of_plug_in(path, data)
-    if added is not None:
-        return _table(path, data, added, wanted, still_written, step)
+    quick_table = fast_reading.table(path, data, wanted) if step in (None, "step") else None
+    if quick_table is not None:
+        return quick_table
+    plug_in_rows = _rows_of_plug_in(path, data)
+    if plug_in_rows is not None:
+        return _table(path, data, plug_in_rows, wanted, still_written, step)
     _refuse_other_bytes(path, data)
     if path.suffix.lower() == ".parquet" or data.startswith(parquet.MAGIC):
         return parquet.table(path, data, wanted, step)
@@ -104,7 +109,9 @@ def _table(
     step: str | None,
 ) -> LogTable:
     if still_written:
-        damage = {r: lines for r, lines in parsed.damage.items() if r != "torn_last_line"}
+        damage = {
+            reason: lines for reason, lines in parsed.damage.items() if reason != "torn_last_line"
+        }
         parsed = replace(parsed, damage=damage)
     if not parsed.rows:
         raise _no_rows(path, data, parsed)
@@ -113,7 +120,9 @@ def _table(
 
 def _rows(path: Path, data: bytes, wanted: Sequence[str], step: str | None) -> Rows:
     """Read with the importer of the format, determined by the file's name and content."""
-    importer = next(ours for ours in OURS.values() if ours.looks_like(path.name, data))
+    importer = next(
+        candidate for candidate in OURS.values() if candidate.looks_like(path.name, data)
+    )
     if importer is OURS["csv"]:
         _refuse_other_separator(path, data)
         table.refuse_repeats(f"{path}:1", csv_text.header(data), wanted, step)
@@ -142,8 +151,8 @@ def _rows_of_plug_in(path: Path, data: bytes) -> Rows | None:
         except Exception as error:  # any error, so that other logs are still read
             package = extensions.package_of("importer", name)
             rule = f"must be readable by the importer {name} of {package}"
-            given = f"{type(error).__name__}: {error}"
-            raise ReadError("unreadable", f"{path}: {rule}, got {given}") from error
+            got = f"{type(error).__name__}: {error}"
+            raise ReadError("unreadable", f"{path}: {rule}, got {got}") from error
     return None
 
 
@@ -153,17 +162,17 @@ def _refuse_other_bytes(path: Path, data: bytes) -> None:
         raise ReadError(
             "unreadable", f"{path}: must not be compressed, but is: decompress it with gunzip first"
         )
-    wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     # a damaged row may begin with these bytes too, but not go on as UTF-16 text
-    if wide and data[:4].decode("utf-16", "replace").isascii():
+    if is_wide and data[:4].decode("utf-16", "replace").isascii():
         rule = "must be UTF-8, but begins as UTF-16 or UTF-32: write it as UTF-8"
         raise ReadError("unreadable", f"{path}: {rule}")
 
 
 def _refuse_other_separator(path: Path, data: bytes) -> None:
-    mark = csv_text.other_separator(data)
-    if mark is not None:
-        rule = f"columns must be separated by ',', but the header seems to use {mark!r}"
+    separator = csv_text.other_separator(data)
+    if separator is not None:
+        rule = f"columns must be separated by ',', but the header seems to use {separator!r}"
         header = data.partition(b"\n")[0].decode("utf-8").strip()
         advice = "use ',' between columns and '.' in numbers"
         raise ReadError("unreadable", f"{path}:1: {rule}; got {header!r}: {advice}")
@@ -171,9 +180,9 @@ def _refuse_other_separator(path: Path, data: bytes) -> None:
 
 def _refuse_several_runs(path: Path, runs: Sequence[str]) -> None:
     if len(runs) > 1:
-        given = f"columns of {', '.join(runs[:4])}{', ...' if len(runs) > 4 else ''}"
+        got = f"columns of {', '.join(runs[:4])}{', ...' if len(runs) > 4 else ''}"
         rule = "must have the columns of one run: choose one in the chart and export it again"
-        raise ReadError("unreadable", f"{path}:1: {rule}; got {given}")
+        raise ReadError("unreadable", f"{path}:1: {rule}; got {got}")
 
 
 def _bytes(path: Path) -> bytes:
@@ -188,8 +197,8 @@ def _bytes(path: Path) -> bytes:
             raise ReadError("unreadable", f"{path}: {rule}")
         return path.read_bytes()
     except OSError as error:
-        why = error.strerror or str(error)
-        raise ReadError("unreadable", f"{path}: must be readable, but is not: {why}") from error
+        reason = error.strerror or str(error)
+        raise ReadError("unreadable", f"{path}: must be readable, but is not: {reason}") from error
 
 
 def _no_rows(path: Path, data: bytes, parsed: Rows) -> ReadError:
@@ -197,7 +206,7 @@ def _no_rows(path: Path, data: bytes, parsed: Rows) -> ReadError:
         return ReadError("empty_input", f"{path}: {parsed.rule}, but is empty")
     if not parsed.damage:
         return ReadError("empty_input", f"{path}: {parsed.rule}, but has none")
-    first = min(min(where) for where in parsed.damage.values())
+    first = min(min(lines) for lines in parsed.damage.values())
     count = sum(map(len, parsed.damage.values()))
     sentence = f"{path}:{first}: {parsed.rule}, but none of {count} lines is valid"
     return ReadError("unreadable", sentence + _as_csv(path, data))

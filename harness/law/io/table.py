@@ -51,19 +51,20 @@ def columns_of_rows(
 ) -> tuple[dict[str, Floats], dict[str, Codes]]:
     """Return the values and the fault codes of the columns `wanted`."""
     by_name = {name: as_numbers([row.get(name) for row in rows]) for name in wanted}
-    return {n: v for n, (v, _) in by_name.items()}, {n: f for n, (_, f) in by_name.items()}
+    columns = {name: values for name, (values, _) in by_name.items()}
+    return columns, {name: faults for name, (_, faults) in by_name.items()}
 
 
 def arrow_numbers(column: pa.ChunkedArray) -> tuple[Floats, Codes]:
     """Return the values and fault codes of an arrow column of numbers."""
-    whole = column.combine_chunks()
-    numbers = whole.to_numpy(zero_copy_only=False).astype(np.float64, copy=True)
+    array = column.combine_chunks()
+    numbers = array.to_numpy(zero_copy_only=False).astype(np.float64, copy=True)
     faults = np.zeros(len(numbers), np.int8)
-    if not whole.null_count and np.isfinite(numbers).all():
+    if not array.null_count and np.isfinite(numbers).all():
         return numbers, faults
     faults[np.isnan(numbers)] = FAULTS.index("nan")
     faults[np.isinf(numbers)] = FAULTS.index("infinite")
-    faults[whole.is_null().to_numpy(zero_copy_only=False)] = FAULTS.index("null")
+    faults[array.is_null().to_numpy(zero_copy_only=False)] = FAULTS.index("null")
     numbers[faults > 0] = np.nan
     return numbers, faults
 
@@ -131,11 +132,11 @@ def names_to_read(
     """
     columns = {name: name for name in wanted}
     if not is_ours(names):
-        taken = (
+        known_names = (
             aliases.first_accepted(names, aliases.ENTROPIES),
             aliases.first_accepted(names, aliases.REWARDS),
         )
-        columns |= {name: name for name in taken if name}
+        columns |= {name: name for name in known_names if name}
     return columns | {"step": step or aliases.first_accepted(names, aliases.STEPS) or "step"}
 
 
@@ -149,21 +150,25 @@ def refuse_repeats(
             raise ReadError("unreadable", f"{where}: {rule} {name!r}")
 
 
-def from_rows(path: Path, read: Rows, wanted: Sequence[str], step: str | None = None) -> LogTable:
-    names = tuple(dict.fromkeys(key for row in read.rows for key in row))
-    named = names_to_read(names, wanted, step)
-    numbers, faults = columns_of_rows(read.rows, list(named.values()))
+def from_rows(path: Path, parsed: Rows, wanted: Sequence[str], step: str | None = None) -> LogTable:
+    names = tuple(dict.fromkeys(key for row in parsed.rows for key in row))
+    log_names = names_to_read(names, wanted, step)
+    numbers, faults = columns_of_rows(parsed.rows, list(log_names.values()))
     table = LogTable(
         path,
-        np.array(read.lines, np.int64),
-        {column: numbers[name] for column, name in named.items()},
-        {column: faults[name] for column, name in named.items()},
-        tuple(dict.fromkeys((*names, *(c for c, name in named.items() if name in names)))),
-        read.damage,
-        {column: reprlib.repr(read.rows[0].get(name)) for column, name in named.items()},
-        read.checksums,
+        np.array(parsed.lines, np.int64),
+        {column: numbers[name] for column, name in log_names.items()},
+        {column: faults[name] for column, name in log_names.items()},
+        tuple(
+            dict.fromkeys(
+                (*names, *(column for column, name in log_names.items() if name in names))
+            )
+        ),
+        parsed.damage,
+        {column: reprlib.repr(parsed.rows[0].get(name)) for column, name in log_names.items()},
+        parsed.checksums,
     )
-    return join_rows(table) if read.scattered or not is_ours(names) else table
+    return join_rows(table) if parsed.scattered or not is_ours(names) else table
 
 
 def join_rows(table: LogTable) -> LogTable:
@@ -175,15 +180,15 @@ def join_rows(table: LogTable) -> LogTable:
     steps = table.columns["step"]
     if len(np.unique(steps)) == len(steps):
         return table
-    held = [faults != NULL for name, faults in table.faults.items() if name != "step"]
-    parts = _parts(steps, np.array(held, bool).reshape(len(held), len(steps)))
+    measured = [faults != NULL for name, faults in table.faults.items() if name != "step"]
+    parts = _group_rows(steps, np.array(measured, bool).reshape(len(measured), len(steps)))
     last = np.array([part[-1] for part in parts])
     order = np.argsort(last)
     chosen = {name: last.copy() for name in table.columns}
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         for name, faults in table.faults.items():
             if name != "step":
-                chosen[name][place] = next((i for i in part if faults[i] != NULL), part[-1])
+                chosen[name][index] = next((row for row in part if faults[row] != NULL), part[-1])
     return replace(
         table,
         lines=table.lines[last[order]],
@@ -192,17 +197,17 @@ def join_rows(table: LogTable) -> LogTable:
     )
 
 
-def _parts(steps: Floats, held: NDArray[np.bool_]) -> list[list[int]]:
+def _group_rows(steps: Floats, measured: NDArray[np.bool_]) -> list[list[int]]:
     """Group the rows of each step that have no common column, in the order of the file."""
     parts: list[list[int]] = []
-    begun: dict[float, int] = {}
-    full = np.zeros_like(held)
+    latest: dict[float, int] = {}
+    filled = np.zeros_like(measured)
     for row, step in enumerate(steps):
-        at = begun.get(step)
-        if at is not None and not (full[:, at] & held[:, row]).any():
-            parts[at].append(row)
+        part = latest.get(step)
+        if part is not None and not (filled[:, part] & measured[:, row]).any():
+            parts[part].append(row)
         else:
-            at = begun[step] = len(parts)
+            part = latest[step] = len(parts)
             parts.append([row])
-        full[:, at] |= held[:, row]
+        filled[:, part] |= measured[:, row]
     return parts

@@ -65,17 +65,18 @@ def partially_pool(seeds: Sample) -> list[Interval | None]:
     quantiles = _quantiles(seeds, SHARES)
     if quantiles is None or not seeds.is_weighable:
         return [None] * len(seeds)
-    t = quantiles[:, None] ** 2
-    own = (MOST_ERROR * seeds.errors) ** 2
-    weights = 1 / (own + t)
+    t_squared = quantiles[:, None] ** 2
+    squared_errors = (MOST_ERROR * seeds.errors) ** 2
+    weights = 1 / (squared_errors + t_squared)
     mean = (weights @ seeds.values / weights.sum(axis=1))[:, None]
-    drawn = t / (own + t)
-    centres = drawn * seeds.values + (1 - drawn) * mean
-    variances = drawn * own + (1 - drawn) ** 2 / weights.sum(axis=1)[:, None]
+    own_weight = t_squared / (squared_errors + t_squared)
+    centres = own_weight * seeds.values + (1 - own_weight) * mean
+    variances = own_weight * squared_errors + (1 - own_weight) ** 2 / weights.sum(axis=1)[:, None]
     centre = centres.mean(axis=0)
     half = NORMAL_95 * np.sqrt(variances.mean(axis=0) + centres.var(axis=0))
     return [
-        Interval(*map(float, at)) for at in zip(centre, centre - half, centre + half, strict=True)
+        Interval(*map(float, ends))
+        for ends in zip(centre, centre - half, centre + half, strict=True)
     ]
 
 
@@ -90,11 +91,11 @@ def _quantiles(seeds: Sample, shares: Floats) -> Floats | None:
     weights = 1 / (seeds.errors**2 + grid[:, None] ** 2)
     mean = (weights @ seeds.values / weights.sum(axis=1))[:, None]
     squares = (weights * (seeds.values - mean) ** 2).sum(axis=1)
-    wanted = special.chdtri(len(seeds) - 1, shares)
-    found: Floats = np.exp(
-        np.interp(-np.log(wanted), -np.log(np.maximum(squares, TINY)), np.log(grid))
+    targets = special.chdtri(len(seeds) - 1, shares)
+    quantiles: Floats = np.exp(
+        np.interp(-np.log(targets), -np.log(np.maximum(squares, TINY)), np.log(grid))
     )
-    return np.where(wanted > squares[0], 0.0, found)
+    return np.where(targets > squares[0], 0.0, quantiles)
 
 
 def share_following(verdicts: Sequence[str | None]) -> LawShare:

@@ -50,8 +50,8 @@ class LogNormal:
 
     def median(self) -> Interval:
         """Return the step by which half of all seeds collapse, with a 95% interval."""
-        m = _quantiles(self.z * self.s, self.weights)
-        return Interval(*(math.exp(self.centre + end) for end in m))
+        ends = _quantiles(self.z * self.s, self.weights)
+        return Interval(*(math.exp(self.centre + end) for end in ends))
 
     def spread(self) -> Interval:
         """Return the standard deviation of log(onset) over seeds, with a 95% interval."""
@@ -70,19 +70,19 @@ def fit(onsets: Floats, free_until: Floats) -> LogNormal | None:
         return None
     centre = float(logs.mean())
     ends, counts = np.unique(np.log(free_until[free_until > 0]) - centre, return_counts=True)
-    seen = _OnsetStatistics(len(logs), spread, ends, counts.astype(float))
+    statistics = _OnsetStatistics(len(logs), spread, ends, counts.astype(float))
     shift = math.log(spread)
     box = _Box((FIRST_LOG_S[0] + shift, FIRST_LOG_S[1] + shift), FIRST_Z)
     for _ in range(ZOOMS):
-        box = seen.narrowed(box)
-    at = np.arange(POINTS)
-    log_s = _across(box.log_s, (at + 0.5) / POINTS)
-    z = _across(box.z, (at * STRIDE % POINTS + 0.5) / POINTS)
-    weights = np.exp(seen.log_weights(log_s, z))
+        box = statistics.narrowed(box)
+    index = np.arange(POINTS)
+    log_s = _interpolate(box.log_s, (index + 0.5) / POINTS)
+    z = _interpolate(box.z, (index * STRIDE % POINTS + 0.5) / POINTS)
+    weights = np.exp(statistics.log_weights(log_s, z))
     return LogNormal(centre, np.exp(log_s), z, weights / weights.sum())
 
 
-def _across(ends: tuple[float, float], share: Floats) -> Floats:
+def _interpolate(ends: tuple[float, float], share: Floats) -> Floats:
     return ends[0] + (ends[1] - ends[0]) * share
 
 
@@ -122,13 +122,13 @@ class _OnsetStatistics:
         log_s, z = np.linspace(*box.log_s, COARSE), np.linspace(*box.z, COARSE)
         weights = self.log_weights(*np.meshgrid(log_s, z, indexing="ij"))
         heavy = weights > -NEGLIGIBLE
-        of_s, of_z = np.nonzero(heavy)
-        return _Box(_around(log_s, of_s), _around(z, of_z))
+        s_indices, z_indices = np.nonzero(heavy)
+        return _Box(_padded_range(log_s, s_indices), _padded_range(z, z_indices))
 
 
-def _around(points: Floats, places: NDArray[np.intp]) -> tuple[float, float]:
+def _padded_range(points: Floats, indices: NDArray[np.intp]) -> tuple[float, float]:
     step = float(points[1] - points[0])
-    return float(points[places.min()]) - step, float(points[places.max()]) + step
+    return float(points[indices.min()]) - step, float(points[indices.max()]) + step
 
 
 def _quantiles(values: Floats, weights: Floats) -> tuple[float, ...]:

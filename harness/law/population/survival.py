@@ -48,17 +48,17 @@ def incidence(times: OnsetTimes) -> tuple[StepShare, ...]:
     steps = np.union1d(times.steps, [0.0])
     collapsing = _counts(steps, times.onsets)
     leaving = _counts(steps, times.free_until)
-    gone = np.cumsum(collapsing + leaving)
-    at_risk = len(times) - gone + collapsing + leaving
-    free = at_risk - collapsing
-    left = np.cumprod(free / at_risk)
-    free[:-1] -= leaving[:-1]  # censored runs are at risk until this step only
-    high, low = _limits(at_risk, collapsing, free)
+    left_by = np.cumsum(collapsing + leaving)
+    at_risk = len(times) - left_by + collapsing + leaving
+    survivors = at_risk - collapsing
+    survival = np.cumprod(survivors / at_risk)
+    survivors[:-1] -= leaving[:-1]  # censored runs are at risk until this step only
+    high, low = _limits(at_risk, collapsing, survivors)
     return tuple(
-        StepShare(float(step), value, min(of_low, value), max(of_high, value), int(n))
-        for step, value, of_low, of_high, n in zip(
+        StepShare(float(step), value, min(lower, value), max(upper, value), int(n))
+        for step, value, lower, upper, n in zip(
             steps,
-            (1 - left).tolist(),
+            (1 - survival).tolist(),
             (1 - high).tolist(),
             (1 - low).tolist(),
             at_risk,
@@ -67,21 +67,22 @@ def incidence(times: OnsetTimes) -> tuple[StepShare, ...]:
     )
 
 
-def _counts(steps: Floats, among: Floats) -> Floats:
-    """Return how many of `among` are at each of the steps."""
-    return np.bincount(np.searchsorted(steps, among), minlength=len(steps)).astype(float)
+def _counts(steps: Floats, events: Floats) -> Floats:
+    """Return how many of `events` are at each of the steps."""
+    return np.bincount(np.searchsorted(steps, events), minlength=len(steps)).astype(float)
 
 
-def _limits(at_risk: Floats, collapsing: Floats, free: Floats) -> tuple[Floats, Floats]:
+def _limits(at_risk: Floats, collapsing: Floats, survivors: Floats) -> tuple[Floats, Floats]:
     """Return the upper and the lower limits of survival, both made monotone."""
-    some = collapsing > 0
-    after = at_risk - collapsing
-    first = np.where(some, (after + 1) / (at_risk + 1), 1.0)
-    second = np.where(some, first * (after + 2) / (at_risk + 2), 1.0)
-    one, two = (np.cumprod(np.asarray(of, dtype=float)) for of in (first, second))
-    high = _beta(one, two, 1 - TAIL)
-    next_one, next_two = one * free / (free + 1), two * free / (free + 2)
-    low = _beta(next_one, next_two, TAIL)
+    has_collapse = collapsing > 0
+    remaining = at_risk - collapsing
+    first = np.where(has_collapse, (remaining + 1) / (at_risk + 1), 1.0)
+    second = np.where(has_collapse, first * (remaining + 2) / (at_risk + 2), 1.0)
+    mean, square = (np.cumprod(np.asarray(factors, dtype=float)) for factors in (first, second))
+    high = _beta(mean, square, 1 - TAIL)
+    next_mean = mean * survivors / (survivors + 1)
+    next_square = square * survivors / (survivors + 2)
+    low = _beta(next_mean, next_square, TAIL)
     return np.minimum.accumulate(high), np.minimum.accumulate(low)
 
 
@@ -90,6 +91,6 @@ def _beta(first: Floats, second: Floats, share: float) -> Floats:
     variance = second - first**2
     proper = (first > 0) & (first < 1) & (variance > 0)
     safe = np.where(proper, first, 0.5)
-    both = safe * (1 - safe) / np.where(proper, variance, 0.05) - 1
-    found: Floats = special.betaincinv(safe * both, (1 - safe) * both, share)
-    return np.where(proper, found, first)
+    total = safe * (1 - safe) / np.where(proper, variance, 0.05) - 1
+    quantiles: Floats = special.betaincinv(safe * total, (1 - safe) * total, share)
+    return np.where(proper, quantiles, first)

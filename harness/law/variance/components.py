@@ -43,8 +43,8 @@ class MeanSquare:
 
     def draw(self, quantiles: Floats) -> Floats:
         """Return draws of the expected mean square at these quantiles of chi-squared."""
-        by_chance = special.chdtri(self.df, quantiles)
-        return np.asarray(self.value * self.df / by_chance, float)
+        chi_squared = special.chdtri(self.df, quantiles)
+        return np.asarray(self.value * self.df / chi_squared, float)
 
     def __mul__(self, factor: float) -> MeanSquare:
         return MeanSquare(self.value * factor, self.df)
@@ -88,7 +88,7 @@ def from_mean_squares(arms: Sequence[ArmMeanSquares]) -> dict[str, ComponentDraw
         value, draws = 0.0, np.zeros(DRAWS)
         for name, terms in _terms(arms, component).items():
             value += sum(term.value for term in terms)
-            for term in terms if name in SHARED else [_joined(terms)]:
+            for term in terms if name in SHARED else [_sum_terms(terms)]:
                 draws += term.draw(quantiles[name])
         components[component] = ComponentDraws(max(0.0, value), np.maximum(0.0, draws))
     return components
@@ -96,19 +96,22 @@ def from_mean_squares(arms: Sequence[ArmMeanSquares]) -> dict[str, ComponentDraw
 
 def _terms(arms: Sequence[ArmMeanSquares], component: str) -> dict[str, list[MeanSquare]]:
     """Return mean square -> its contributions to the component's mean over arms, one per arm."""
-    having = [arm for arm in arms if component in arm.factors]
-    total = sum(arm.weight for arm in having)
+    with_component = [arm for arm in arms if component in arm.factors]
+    total = sum(arm.weight for arm in with_component)
     terms: dict[str, list[MeanSquare]] = {}
-    for arm in having:
+    for arm in with_component:
         for name, factor in arm.factors[component].items():
             terms.setdefault(name, []).append(arm.squares[name] * (factor * arm.weight / total))
     return terms
 
 
-def _joined(terms: Sequence[MeanSquare]) -> MeanSquare:
+def _sum_terms(terms: Sequence[MeanSquare]) -> MeanSquare:
     """Return the sum of independent mean squares; degrees of freedom by Satterthwaite 1946."""
-    value, spread = sum(t.value for t in terms), sum(t.value**2 / t.df for t in terms)
-    return MeanSquare(value, value**2 / spread if spread > 0 else sum(t.df for t in terms))
+    value, spread = (
+        sum(term.value for term in terms),
+        sum(term.value**2 / term.df for term in terms),
+    )
+    return MeanSquare(value, value**2 / spread if spread > 0 else sum(term.df for term in terms))
 
 
 def from_crossed_outcomes(*arms: Floats) -> dict[str, ComponentDraws]:
@@ -160,32 +163,34 @@ def mean_squares(outcomes: Floats) -> dict[str, MeanSquare]:
     cells = outcomes.mean(axis=2)
     crossing = cells - by_seed[:, None] - by_user[None, :] + mean
     bessel = users / (users - 1)
-    of_seeds = users * repeats * float(((by_seed - mean) ** 2).sum()) / (seeds - 1)
+    seed_square = users * repeats * float(((by_seed - mean) ** 2).sum()) / (seeds - 1)
     squares = {
-        SEED: MeanSquare(of_seeds, seeds - 1),
-        USER: _over_users(seeds * repeats * (by_user - mean) ** 2 * bessel, users - 1),
-        SEED_USER: _over_users(
+        SEED: MeanSquare(seed_square, seeds - 1),
+        USER: _mean_over_users(seeds * repeats * (by_user - mean) ** 2 * bessel, users - 1),
+        SEED_USER: _mean_over_users(
             repeats * (crossing**2).sum(axis=0) / (seeds - 1) * bessel, (seeds - 1) * (users - 1)
         ),
     }
     if repeats > 1:
-        of_repeat, free = outcomes.mean(axis=0), repeats - 1
-        within = of_repeat - by_user[:, None]
-        rest = outcomes - of_repeat[None] - cells[:, :, None] + by_user[None, :, None]
-        squares[REPEAT] = _over_users(seeds * (within**2).sum(axis=1) / free, users * free)
-        squares[REST] = _over_users(
-            (rest**2).sum(axis=(0, 2)) / (free * (seeds - 1)), users * free * (seeds - 1)
+        repeat_means, repeat_df = outcomes.mean(axis=0), repeats - 1
+        within = repeat_means - by_user[:, None]
+        rest = outcomes - repeat_means[None] - cells[:, :, None] + by_user[None, :, None]
+        squares[REPEAT] = _mean_over_users(
+            seeds * (within**2).sum(axis=1) / repeat_df, users * repeat_df
+        )
+        squares[REST] = _mean_over_users(
+            (rest**2).sum(axis=(0, 2)) / (repeat_df * (seeds - 1)), users * repeat_df * (seeds - 1)
         )
     return squares
 
 
-def _over_users(of_each: Floats, df: int) -> MeanSquare:
-    """Return a mean square as the mean over users of `of_each`.
+def _mean_over_users(per_user: Floats, df: int) -> MeanSquare:
+    """Return a mean square as the mean over users of `per_user`.
 
     `df` are its degrees of freedom if all users spread alike. They are reduced to match the
     variance of the mean over users, as in Satterthwaite 1946.
     """
-    value, error = float(of_each.mean()), float(of_each.var(ddof=1)) / len(of_each)
+    value, error = float(per_user.mean()), float(per_user.var(ddof=1)) / len(per_user)
     return MeanSquare(value, min(df, 2 * value**2 / error) if error > 0 else df)
 
 
@@ -200,18 +205,18 @@ def among_means(
     """
     blocks = [[arm for arm in block if arm[2] > 1] for block in blocks]
     blocks = [block for block in blocks if len(block) > 1]
-    free = sum(len(block) - 1 for block in blocks)
-    if not free:
+    df = sum(len(block) - 1 for block in blocks)
+    if not df:
         return None
-    total = sum(float(np.var([m for m, _, _ in b]) * len(b)) for b in blocks)
+    total = sum(float(np.var([mean for mean, _, _ in block]) * len(block)) for block in blocks)
     arms = [arm for block in blocks for arm in block]
     noise = float(np.mean([error**2 for _, error, _ in arms]))
-    freedom = sum(seeds - 1 for _, _, seeds in arms)
-    value = max(0.0, total / free - noise)
+    error_df = sum(seeds - 1 for _, _, seeds in arms)
+    value = max(0.0, total / df - noise)
     if noise == 0:
         return ComponentDraws(value, np.full(DRAWS, value))
     grid = (np.arange(GRID) + 0.5) / GRID
-    noncentrality = special.ncfdtrinc(free, freedom, grid, total / free / noise)
-    beyond = np.maximum(0.0, np.nan_to_num(noncentrality, nan=0.0, posinf=0.0)) * noise / free
-    levels = np.random.default_rng([STREAM, stream, 1]).uniform(size=DRAWS)
-    return ComponentDraws(value, np.interp(levels, grid, beyond))
+    noncentrality = special.ncfdtrinc(df, error_df, grid, total / df / noise)
+    variances = np.maximum(0.0, np.nan_to_num(noncentrality, nan=0.0, posinf=0.0)) * noise / df
+    quantiles = np.random.default_rng([STREAM, stream, 1]).uniform(size=DRAWS)
+    return ComponentDraws(value, np.interp(quantiles, grid, variances))

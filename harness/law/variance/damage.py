@@ -23,7 +23,7 @@ WORDS = {
 """Kind of damage to a line -> its description."""
 
 
-def row_damage(table: LogTable, who: FolderIdentity) -> str | None:
+def row_damage(table: LogTable, identity: FolderIdentity) -> str | None:
     """Return the first damage to the rows of a finished run, as FILE:LINE: RULE; GIVEN, or None."""
     by_line = {line: kind for kind, lines in table.damage.items() for line in lines}
     if by_line:
@@ -31,39 +31,39 @@ def row_damage(table: LogTable, who: FolderIdentity) -> str | None:
         rule = f"damaged: {table.path}:{first}: every row must be as the run wrote it"
         more = f", and {len(by_line) - 1} more such lines" if len(by_line) > 1 else ""
         return f"{rule}; got {WORDS.get(by_line[first], by_line[first])}{more}"
-    standing = integrity.check(table, who)
-    if standing.unfinished is not None:
-        return standing.unfinished.reason
+    log_integrity = integrity.check(table, identity)
+    if log_integrity.unfinished is not None:
+        return log_integrity.unfinished.reason
     steps = table.columns["step"]
     if not np.array_equal(steps, np.arange(1, len(steps) + 1)):
-        place = int(np.argmax(steps != np.arange(1, len(steps) + 1)))
-        where = f"damaged: {table.path}:{table.lines[place]}"
-        rule = f"{where}: row {place + 1} must be that of step {place + 1}"
-        return f"{rule}; got step {steps[place]:g}"
-    return _of_values(table)
+        index = int(np.argmax(steps != np.arange(1, len(steps) + 1)))
+        location = f"damaged: {table.path}:{table.lines[index]}"
+        rule = f"{location}: row {index + 1} must be that of step {index + 1}"
+        return f"{rule}; got step {steps[index]:g}"
+    return _value_damage(table)
 
 
-def _of_values(table: LogTable) -> str | None:
+def _value_damage(table: LogTable) -> str | None:
     """Return an error for the first value that is neither a finite number nor null, or None."""
     for column, faults in table.faults.items():
-        if len(places := np.flatnonzero(faults > NULL)):
-            place = int(places[0])
-            where = f"damaged: {table.path}:{table.lines[place]}: {column}"
-            return f"{where}: must be a finite number or null; got {FAULTS[faults[place]]}"
+        if len(indices := np.flatnonzero(faults > NULL)):
+            index = int(indices[0])
+            location = f"damaged: {table.path}:{table.lines[index]}: {column}"
+            return f"{location}: must be a finite number or null; got {FAULTS[faults[index]]}"
     return None
 
 
 def outcome_damage(
-    run: RunFolder, found: LastEvaluation, table: LogTable, column: str
+    run: RunFolder, evaluation: LastEvaluation, table: LogTable, column: str
 ) -> str | None:
     """Return why outcomes.json does not belong to the run's last evaluation; None if it does.
 
-    `column`: the reward column of the one level in `found`.
+    `column`: the reward column of the one level in `evaluation`.
     """
     evaluated = np.flatnonzero(np.isfinite(table.columns[column]))
     last = int(table.columns["step"][evaluated[-1]]) if len(evaluated) else 0
-    if found.step != last:
+    if evaluation.step != last:
         rule = f"{run.outcomes}: step: must be of the last evaluation, that of step {last}"
-        return f"{rule}; got {found.step}"
+        return f"{rule}; got {evaluation.step}"
     row = {column: float(table.columns[column][evaluated[-1]])}
-    return outcomes.describe_difference(run.outcomes, found, row)
+    return outcomes.describe_difference(run.outcomes, evaluation, row)

@@ -29,8 +29,8 @@ def measure(paths: Sequence[Path], level: str, wanted: float) -> Variance:
     """
     outcomes, skipped = runs.read(paths, level)
     by_arm: dict[str, list[RunAtLevel]] = {}
-    for one in outcomes:
-        by_arm.setdefault(json.dumps(one.axes, sort_keys=True, default=str), []).append(one)
+    for run in outcomes:
+        by_arm.setdefault(json.dumps(run.axes, sort_keys=True, default=str), []).append(run)
     arms = list(by_arm.values())
     within = parts.within_arms(arms)
     among = parts.among_arms(arms, "reward")
@@ -57,27 +57,27 @@ def measure(paths: Sequence[Path], level: str, wanted: float) -> Variance:
 
 def _arms(arms: Sequence[Sequence[RunAtLevel]]) -> tuple[Arm, ...]:
     axes = [arm[0].axes for arm in arms]
-    known = groups.distinguishing_axes(axes)
-    return tuple(_arm(arm, {key: arm[0].axes.get(key) for key in known}) for arm in arms)
+    names = groups.distinguishing_axes(axes)
+    return tuple(_arm(arm, {key: arm[0].axes.get(key) for key in names}) for arm in arms)
 
 
 def _arm(arm: Sequence[RunAtLevel], key: Mapping[str, Any]) -> Arm:
-    values = [one.columns["reward"] for one in arm]
-    pool = seed_means.mean_over_seeds(values, 0)
-    heard = [one.columns["listening"] for one in arm if "listening" in one.columns]
+    values = [run.columns["reward"] for run in arm]
+    seed_mean = seed_means.mean_over_seeds(values, 0)
+    listening = [run.columns["listening"] for run in arm if "listening" in run.columns]
     table = parts.outcome_table(arm)
-    kept = arm[0].outcomes
+    outcomes = arm[0].outcomes
     return Arm(
         name=", ".join(f"{axis}={value}" for axis, value in key.items()) or "all runs",
         seeds=len(arm),
         users=arm[0].users,
         repeats=arm[0].repeats,
         mean=float(np.mean(values)),
-        low=pool.low,
-        high=pool.high,
-        listening=float(np.mean(heard)) if heard else None,
+        low=seed_mean.low,
+        high=seed_mean.high,
+        listening=float(np.mean(listening)) if listening else None,
         has_outcomes=table is not None,
-        lost=0 if table is None or kept is None else len(kept) - table.shape[1],
+        lost=0 if table is None or outcomes is None else len(outcomes) - table.shape[1],
         critical_batch=critical_batch(arm),
     )
 
@@ -86,21 +86,22 @@ def _cost(outcomes: Sequence[RunAtLevel]) -> tuple[Cost | None, bool]:
     """Return the mean cost over runs, with median numbers of evaluations and levels, and whether it
     is CPU time.
     """
-    known = [(one, one.cost) for one in outcomes if one.cost and one.users and one.repeats]
-    held = [
-        cost.evaluations * one.levels * (one.users or 0) * (one.repeats or 0) for one, cost in known
+    with_cost = [(run, run.cost) for run in outcomes if run.cost and run.users and run.repeats]
+    conversations = [
+        cost.evaluations * run.levels * (run.users or 0) * (run.repeats or 0)
+        for run, cost in with_cost
     ]
-    if not known or not sum(held):
+    if not with_cost or not sum(conversations):
         return None, False
-    evaluations = int(np.median([cost.evaluations for _, cost in known]))
+    evaluations = int(np.median([cost.evaluations for _, cost in with_cost]))
     return (
         Cost(
-            training=float(np.mean([cost.training for _, cost in known])),
-            conversation=sum(cost.evaluating for _, cost in known) / sum(held),
+            training=float(np.mean([cost.training for _, cost in with_cost])),
+            conversation=sum(cost.evaluating for _, cost in with_cost) / sum(conversations),
             evaluations=max(1, evaluations),
-            levels=int(np.median([one.levels for one, _ in known])),
+            levels=int(np.median([run.levels for run, _ in with_cost])),
         ),
-        all(cost.is_cpu for _, cost in known),
+        all(cost.is_cpu for _, cost in with_cost),
     )
 
 
@@ -110,13 +111,13 @@ def critical_batch(arm: Sequence[RunAtLevel]) -> CriticalBatch | None:
     For several runs the parts are means over seeds, and intervals come from the spread over seeds.
     For one run the intervals come from the errors of its ledger.
     """
-    ledgers = [one.ledger for one in arm if one.ledger is not None]
+    ledgers = [run.ledger for run in arm if run.ledger is not None]
     conversations = arm[0].conversations
     if not ledgers or conversations is None:
         return None
     if len(ledgers) == 1:
-        of_noise, batch = ledgers[0].noise_share, ledgers[0].critical_batch(conversations)
-        return CriticalBatch(1, conversations, of_noise, batch)
+        noise_share, batch = ledgers[0].noise_share, ledgers[0].critical_batch(conversations)
+        return CriticalBatch(1, conversations, noise_share, batch)
     signal, noise, remedy = (
         np.array([-getattr(ledger, part).value for ledger in ledgers]) for part in PARTS
     )
@@ -137,12 +138,12 @@ def ratio_of_means(part: Floats, whole: Floats) -> Interval | None:
     mean 0.
     """
     mean_part, mean_whole = float(part.mean()), float(whole.mean())
-    (of_part, both), (_, of_whole) = np.cov(part, whole) / len(part)
-    t = numbers.t_quantile(0.975, len(part) - 1) ** 2
+    (part_variance, covariance), (_, whole_variance) = np.cov(part, whole) / len(part)
+    t_squared = numbers.t_quantile(0.975, len(part) - 1) ** 2
     square, linear, constant = (
-        mean_whole**2 - t * of_whole,
-        mean_part * mean_whole - t * both,
-        mean_part**2 - t * of_part,
+        mean_whole**2 - t_squared * whole_variance,
+        mean_part * mean_whole - t_squared * covariance,
+        mean_part**2 - t_squared * part_variance,
     )
     if mean_whole <= 0 or square <= 0:
         return None

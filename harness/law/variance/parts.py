@@ -53,13 +53,13 @@ def within_arms(arms: Sequence[Sequence[RunAtLevel]]) -> WithinArm:
 
     If some arms have outcomes of several repeats, only these arms are used.
     """
-    known = [table for table in map(outcome_table, arms) if table is not None]
-    if not known:
-        return _by_columns(arms)
-    repeated = [table for table in known if table.shape[2] > 1]
-    inside = {} if repeated else {REPEAT: "user", REST: "seed x user"}
-    why = {name: ONE_REPEAT.format(inside=place) for name, place in inside.items()}
-    return WithinArm(components.from_crossed_outcomes(*(repeated or known)), why)
+    tables = [table for table in map(outcome_table, arms) if table is not None]
+    if not tables:
+        return _from_columns(arms)
+    repeated = [table for table in tables if table.shape[2] > 1]
+    merged_into = {} if repeated else {REPEAT: "user", REST: "seed x user"}
+    why = {name: ONE_REPEAT.format(inside=factor) for name, factor in merged_into.items()}
+    return WithinArm(components.from_crossed_outcomes(*(repeated or tables)), why)
 
 
 def outcome_table(arm: Sequence[RunAtLevel]) -> Floats | None:
@@ -67,20 +67,20 @@ def outcome_table(arm: Sequence[RunAtLevel]) -> Floats | None:
 
     None if a run has no outcomes, shapes differ, or too few seeds or users are left.
     """
-    kept = [one.outcomes for one in arm if one.outcomes is not None]
-    if len(kept) < 2 or len(kept) < len(arm) or len({table.shape for table in kept}) > 1:
+    tables = [run.outcomes for run in arm if run.outcomes is not None]
+    if len(tables) < 2 or len(tables) < len(arm) or len({table.shape for table in tables}) > 1:
         return None
-    stacked = np.stack(kept)
-    whole = np.isfinite(stacked).all(axis=(0, 2))
-    return stacked[:, whole] if whole.sum() > 1 else None
+    stacked = np.stack(tables)
+    complete = np.isfinite(stacked).all(axis=(0, 2))
+    return stacked[:, complete] if complete.sum() > 1 else None
 
 
-def _by_columns(arms: Sequence[Sequence[RunAtLevel]]) -> WithinArm:
+def _from_columns(arms: Sequence[Sequence[RunAtLevel]]) -> WithinArm:
     """Return the components of runs without outcomes.json: seeds, users, repeats, no crossing."""
-    several = [arm for arm in arms if len(arm) > 1]
-    if not several:
+    replicated = [arm for arm in arms if len(arm) > 1]
+    if not replicated:
         return WithinArm({}, dict.fromkeys(WITHIN_ARM, ONE_SEED), plannable=False)
-    pooled = components.from_mean_squares([_of_columns(arm) for arm in several])
+    pooled = components.from_mean_squares([_arm_mean_squares(arm) for arm in replicated])
     why = dict.fromkeys((SEED_USER, REST), NO_OUTCOMES)
     for name in (USER, REPEAT):
         if name not in pooled:
@@ -88,20 +88,20 @@ def _by_columns(arms: Sequence[Sequence[RunAtLevel]]) -> WithinArm:
     return WithinArm(pooled, why, plannable=USER in pooled, conservative=True)
 
 
-def _of_columns(arm: Sequence[RunAtLevel]) -> ArmMeanSquares:
-    spreads = {
-        SEED: _over_seeds([one.columns["reward"] for one in arm]),
-        **_of_users(arm, arm[0].users, arm[0].repeats),
+def _arm_mean_squares(arm: Sequence[RunAtLevel]) -> ArmMeanSquares:
+    squares = {
+        SEED: _seed_mean_square([run.columns["reward"] for run in arm]),
+        **_user_mean_squares(arm, arm[0].users, arm[0].repeats),
     }
-    return ArmMeanSquares(len(arm) - 1, spreads, {name: {name: 1.0} for name in spreads})
+    return ArmMeanSquares(len(arm) - 1, squares, {name: {name: 1.0} for name in squares})
 
 
-def _over_seeds(values: Sequence[float]) -> MeanSquare:
+def _seed_mean_square(values: Sequence[float]) -> MeanSquare:
     """Return the variance over at least two seeds."""
     return MeanSquare(float(np.var(values, ddof=1)), len(values) - 1.0)
 
 
-def _of_users(
+def _user_mean_squares(
     arm: Sequence[RunAtLevel], users: int | None, repeats: int | None
 ) -> dict[str, MeanSquare]:
     """Return the variances of users and repeats with the degrees of freedom of one evaluation,
@@ -110,7 +110,7 @@ def _of_users(
     if users is None or repeats is None or users < 2:
         return {}
     between, within, errors = (
-        [one.columns[name] ** 2 for one in arm if name in one.columns]
+        [run.columns[name] ** 2 for run in arm if name in run.columns]
         for name in ("between_sd", "within_sd", "reward_se")
     )
     if between and within and repeats > 1:
@@ -123,40 +123,42 @@ def _of_users(
 
 def among_arms(arms: Sequence[Sequence[RunAtLevel]], measure: str) -> dict[str, ComponentDraws]:
     """Return the components of level, simulator and settings, among arms that differ in one."""
-    found = {}
+    parts = {}
     for number, name in enumerate(AMONG):
         blocks: dict[str, list[tuple[float, float, int]]] = {}
         for arm in arms:
-            values = [one.columns[measure] for one in arm if measure in one.columns]
+            values = [run.columns[measure] for run in arm if measure in run.columns]
             if len(values) > 1:
                 error = float(np.std(values, ddof=1)) / len(values) ** 0.5
-                alike = {k: v for k, v in arm[0].axes.items() if _axis(k) != name}
-                key = json.dumps(alike, sort_keys=True, default=str)
+                other_axes = {
+                    axis: value for axis, value in arm[0].axes.items() if _factor(axis) != name
+                }
+                key = json.dumps(other_axes, sort_keys=True, default=str)
                 blocks.setdefault(key, []).append((float(np.mean(values)), error, len(values)))
         part = components.among_means(list(blocks.values()), number)
         if part is not None:
-            found[name] = part
-    return found
+            parts[name] = part
+    return parts
 
 
-def _axis(key: str) -> str:
-    named = (name for name, group in AMONG.items() if group and key.split(".")[0] == group)
-    return next(named, SETTINGS)
+def _factor(key: str) -> str:
+    factors = (name for name, group in AMONG.items() if group and key.split(".")[0] == group)
+    return next(factors, SETTINGS)
 
 
 def parts_of(
-    known: Mapping[str, ComponentDraws], why: Mapping[str, str]
+    draws: Mapping[str, ComponentDraws], why: Mapping[str, str]
 ) -> tuple[VarianceComponent, ...]:
-    total = sum(part.value for part in known.values())
-    drawn = sum((part.draws for part in known.values()), np.zeros(DRAWS))
+    total = sum(part.value for part in draws.values())
+    total_draws = sum((part.draws for part in draws.values()), np.zeros(DRAWS))
     parts = []
     for name in (*WITHIN_ARM, *AMONG):
-        part = known.get(name)
+        part = draws.get(name)
         if part is None:
             parts.append(VarianceComponent(name, None, None, why.get(name, NO_PAIR)))
             continue
         with np.errstate(invalid="ignore", divide="ignore"):
-            shares = np.nan_to_num(part.draws / drawn)
+            shares = np.nan_to_num(part.draws / total_draws)
         share = components.interval(part.value / total, shares) if total > 0 else None
         parts.append(VarianceComponent(name, part.interval(), share))
     return tuple(parts)
@@ -167,12 +169,17 @@ def listening_parts(arms: Sequence[Sequence[RunAtLevel]]) -> tuple[VarianceCompo
 
     Components within a run are not identifiable.
     """
-    heard = [[one.columns["listening"] for one in a if "listening" in one.columns] for a in arms]
-    if not any(heard):
+    by_arm = [
+        [run.columns["listening"] for run in arm if "listening" in run.columns] for arm in arms
+    ]
+    if not any(by_arm):
         return ()
-    several = [values for values in heard if len(values) > 1]
-    known = components.from_mean_squares(
-        [ArmMeanSquares(len(v) - 1, {SEED: _over_seeds(v)}, {SEED: {SEED: 1.0}}) for v in several]
+    replicated = [values for values in by_arm if len(values) > 1]
+    pooled = components.from_mean_squares(
+        [
+            ArmMeanSquares(len(values) - 1, {SEED: _seed_mean_square(values)}, {SEED: {SEED: 1.0}})
+            for values in replicated
+        ]
     )
     why = dict.fromkeys((USER, SEED_USER, REPEAT, REST), OF_ALL)
-    return parts_of({**known, **among_arms(arms, "listening")}, {SEED: ONE_SEED, **why})
+    return parts_of({**pooled, **among_arms(arms, "listening")}, {SEED: ONE_SEED, **why})

@@ -45,17 +45,17 @@ def read(events: Path, evaluated: Set[int]) -> RunCost | None:
             clock = 0.0  # a new process
             continue
         seconds = event["seconds"]
-        met = event.get("step") in evaluated
-        phases = {
-            at: sum(v for k, v in seconds.items() if (met and k in EVALUATING) is at) for at in wall
-        }
+        is_evaluated = event.get("step") in evaluated
+        phases = {True: 0.0, False: 0.0}
+        for phase, phase_seconds in seconds.items():
+            phases[is_evaluated and phase in EVALUATING] += phase_seconds
         is_cpu = is_cpu and isinstance(event.get("cpu_s"), int | float)
         now = float(event["cpu_s"]) if is_cpu else 0.0
-        moved, clock = max(0.0, now - clock), now
-        both = phases[True] + phases[False]
-        for at, phase in phases.items():
-            wall[at] += phase
-            shares[at] += moved * phase / both if both > 0 else 0.0
+        advance, clock = max(0.0, now - clock), now
+        total = phases[True] + phases[False]
+        for is_evaluation, phase_total in phases.items():
+            wall[is_evaluation] += phase_total
+            shares[is_evaluation] += advance * phase_total / total if total > 0 else 0.0
     if not wall[False] > 0:
         return None
     used = shares if is_cpu else wall
@@ -69,13 +69,13 @@ def _steps(events: Path) -> Iterator[dict[str, Any]]:
             for line in file:
                 with contextlib.suppress(ValueError, RecursionError):
                     event = json.loads(line)
-                    if _begins(event) or _is_step(event):
+                    if _is_start(event) or _is_step(event):
                         yield event
     except OSError:
         return
 
 
-def _begins(event: Any) -> bool:
+def _is_start(event: Any) -> bool:
     return isinstance(event, dict) and event.get("event") in ("start", "resume")
 
 
@@ -85,8 +85,8 @@ def _is_step(event: Any) -> bool:
     seconds, clock = event.get("seconds"), event.get("cpu_s")
     if type(event.get("step")) is not int or not isinstance(seconds, dict):
         return False
-    told = clock is None or _is_time(clock)  # older versions' events have no clock
-    return told and all(map(_is_time, seconds.values()))
+    is_valid_clock = clock is None or _is_time(clock)  # older versions' events have no clock
+    return is_valid_clock and all(map(_is_time, seconds.values()))
 
 
 def _is_time(value: Any) -> bool:

@@ -64,34 +64,36 @@ def read(paths: Sequence[Path], level: str) -> tuple[list[RunAtLevel], list[Skip
     seed only the last is kept. The second list has the runs left out, with reasons.
     """
     discovered = discover.discover(paths)
-    counted: dict[str, RunAtLevel] = {}
+    by_key: dict[str, RunAtLevel] = {}
     skipped = list(discovered.skipped)
     for run in discovered.runs:
-        outcome = _outcome(run.folder, run.run, level) if run.folder else _no_folder(run)
+        outcome = (
+            _read_run(run.folder, run.run, level) if run.folder else _reason_without_folder(run)
+        )
         if isinstance(outcome, str):
             skipped.append(SkippedPath(run.run, outcome))
             continue
         key = json.dumps([outcome.axes, outcome.seed], sort_keys=True, default=str)
-        if key in counted:
-            skipped.append(SkippedPath(counted[key].run, f"repeat of {outcome.run}"))
-        counted[key] = outcome
-    return list(counted.values()), skipped
+        if key in by_key:
+            skipped.append(SkippedPath(by_key[key].run, f"repeat of {outcome.run}"))
+        by_key[key] = outcome
+    return list(by_key.values()), skipped
 
 
-def _no_folder(found: discover.DiscoveredRun) -> str:
-    if found.problem is None:
+def _reason_without_folder(run: discover.DiscoveredRun) -> str:
+    if run.problem is None:
         return "a log has no outcomes of single users: a run folder of harness is needed"
-    return found.problem.message.removeprefix(f"{found.run}: ")
+    return run.problem.message.removeprefix(f"{run.run}: ")
 
 
-def _outcome(folder: Path, name: str, level: str) -> RunAtLevel | str:
+def _read_run(folder: Path, name: str, level: str) -> RunAtLevel | str:
     """Read a run, or return why it is left out."""
-    who = identity.read(folder)
-    if who.config is None or who.seed is None:
+    folder_identity = identity.read(folder)
+    if folder_identity.config is None or folder_identity.seed is None:
         return "not a run folder, or its config has no seed"
-    if who.status != "done":
-        return f"not done: {who.status or 'no status'}"
-    if who.null_control:
+    if folder_identity.status != "done":
+        return f"not done: {folder_identity.status or 'no status'}"
+    if folder_identity.null_control:
         return "a null control"
     run = RunFolder(folder)
     names = [f"{PREFIX[level]}/{measure}" for measure in MEASURES]
@@ -99,27 +101,27 @@ def _outcome(folder: Path, name: str, level: str) -> RunAtLevel | str:
         table = reading.read(run.metrics, ["step", *names, *entropy_ledger.COLUMNS])
     except ReadError as error:
         return error.problem.message
-    if damaged := damage.row_damage(table, who):
+    if damaged := damage.row_damage(table, folder_identity):
         return damaged
-    columns = dict(_last(table, level))
+    columns = dict(_last_values(table, level))
     if "reward" not in columns:
         return f"not evaluated at {level}" if level != OWN else "not evaluated"
     try:
-        held = _outcomes(run, level, table)
+        last_outcomes = _outcomes(run, level, table)
     except DataError as error:
         return f"damaged: {error}"
-    config = who.full_config or {}
-    met = set(setting(config, "eval", "levels") or ()) | {who.level}
+    config = folder_identity.full_config or {}
+    levels = set(setting(config, "eval", "levels") or ()) | {folder_identity.level}
     return RunAtLevel(
         run=name,
-        seed=who.seed,
+        seed=folder_identity.seed,
         axes=groups.flatten_config(dict(config)),
-        outcomes=held,
+        outcomes=last_outcomes,
         columns=columns,
         users=_count(setting(config, "eval", "users")),
         repeats=_count(setting(config, "eval", "repeats")),
-        levels=len(met),
-        cost=run_cost.read(run.events, _evaluated(table, level)),
+        levels=len(levels),
+        cost=run_cost.read(run.events, _evaluated_steps(table, level)),
         ledger=entropy_ledger.read(table.columns),
         conversations=_count(setting(config, "trainer", "conversations")),
     )
@@ -129,7 +131,7 @@ def _count(value: Any) -> int | None:
     return value if type(value) is int and value > 0 else None
 
 
-def _last(table: LogTable, level: str) -> Iterator[tuple[str, float]]:
+def _last_values(table: LogTable, level: str) -> Iterator[tuple[str, float]]:
     for measure in MEASURES:
         column = f"{PREFIX[level]}/{measure}"
         if column in table.names:
@@ -139,7 +141,7 @@ def _last(table: LogTable, level: str) -> Iterator[tuple[str, float]]:
                 yield measure, float(measured[-1])
 
 
-def _evaluated(table: LogTable, level: str) -> set[int]:
+def _evaluated_steps(table: LogTable, level: str) -> set[int]:
     """Return the steps with an evaluation. All levels are evaluated at the same steps."""
     steps, rewards = table.columns["step"], table.columns[f"{PREFIX[level]}/reward"]
     return {int(step) for step in steps[np.isfinite(steps) & np.isfinite(rewards)]}
@@ -149,10 +151,10 @@ def _outcomes(run: RunFolder, level: str, table: LogTable) -> Floats | None:
     """Read the outcomes at a level; None if there are none. Raise DataError for a damaged file."""
     if not run.outcomes.exists():
         return None
-    found = outcomes.read(run.outcomes)
-    if level not in found.by_level:
+    evaluation = outcomes.read(run.outcomes)
+    if level not in evaluation.by_level:
         return None
-    here = replace(found, by_level={level: found.by_level[level]})
-    if other := damage.outcome_damage(run, here, table, f"{PREFIX[level]}/reward"):
-        raise DataError(other)
-    return np.array(found.by_level[level], dtype=float)
+    at_level = replace(evaluation, by_level={level: evaluation.by_level[level]})
+    if difference := damage.outcome_damage(run, at_level, table, f"{PREFIX[level]}/reward"):
+        raise DataError(difference)
+    return np.array(evaluation.by_level[level], dtype=float)

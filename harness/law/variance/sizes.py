@@ -40,8 +40,8 @@ class Cost:
 
     def arm_seconds(self, seeds: Floats, users: Floats, repeats: float) -> Floats:
         """Return the cost of an arm in seconds."""
-        held = self.evaluations * self.levels * users * repeats
-        total: Floats = seeds * (self.training + held * self.conversation)
+        conversations = self.evaluations * self.levels * users * repeats
+        total: Floats = seeds * (self.training + conversations * self.conversation)
         return total
 
 
@@ -84,10 +84,10 @@ def half_width(
     total: Floats = np.asarray(sum(term for term, _ in terms), float)
     spread: Floats = np.asarray(sum(term**2 / df for term, df in terms), float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        free = np.where(spread > 0, total**2 / spread, np.inf)
+        degrees = np.where(spread > 0, total**2 / spread, np.inf)
     if target == DIFFERENCE:
-        free = free * 2  # two arms with independent errors
-    t = special.stdtrit(np.minimum(free, 1e9), 0.975)
+        degrees = degrees * 2  # two arms with independent errors
+    t = special.stdtrit(np.minimum(degrees, 1e9), 0.975)
     return np.asarray(t * np.sqrt((2 if target == DIFFERENCE else 1) * total), float)
 
 
@@ -104,18 +104,20 @@ def cheapest(
             continue
         n, m = seeds[reached], users[reached]
         seconds = cost.arm_seconds(n, m, repeats)
-        at = int(np.argmin(seconds))
-        if best is None or seconds[at] < best.seconds:
-            half = float(half_width(target, variances, n[at : at + 1], m[at : at + 1], repeats)[0])
-            best = SizePlan(target, int(n[at]), int(m[at]), repeats, half, float(seconds[at]))
+        index = int(np.argmin(seconds))
+        if best is None or seconds[index] < best.seconds:
+            half = float(half_width(target, variances, n[[index]], m[[index]], repeats)[0])
+            best = SizePlan(
+                target, int(n[index]), int(m[index]), repeats, half, float(seconds[index])
+            )
     return best
 
 
 def with_upper_half_width(plan: SizePlan, draws: Mapping[str, Floats]) -> SizePlan:
     """Return the plan with `most` filled in. `draws`: component -> draws, all of equal number."""
     sizes = np.array([plan.seeds], float), np.array([plan.users], float)
-    each = half_width(plan.target, draws, *sizes, plan.repeats)
-    return replace(plan, most=float(np.quantile(each, 0.975)))
+    half_widths = half_width(plan.target, draws, *sizes, plan.repeats)
+    return replace(plan, most=float(np.quantile(half_widths, 0.975)))
 
 
 def _fewest_users(

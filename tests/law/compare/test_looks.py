@@ -59,7 +59,7 @@ def test_sums_of_normal_numbers_pass_a_boundary_as_often_as_is_spent(
 
 def test_a_first_look_pays_nothing_and_neither_does_a_last_one_that_was_stated() -> None:
     assert looks.p_factor((), pairs(5), 1) == pytest.approx(1.0)
-    assert looks.p_factor((), pairs(5), 1, most=5) == pytest.approx(1.0)
+    assert looks.p_factor((), pairs(5), 1, most_pairs=5) == pytest.approx(1.0)
     assert looks.one_sided_level((5, 10, 15), ALPHA, 15) == pytest.approx(0.0223, abs=2e-4)
     assert looks.one_sided_level((5, 15), ALPHA) == pytest.approx(0.0035, abs=5e-4)
 
@@ -80,7 +80,7 @@ def test_known_pairs_that_are_picked_or_left_out_cost_more() -> None:
     assert looks.p_factor([pairs(3), pairs(3, first=4)], pairs(6), 1) is None
     added = present(looks.p_factor([pairs(9)], pairs(10), 1))
     assert present(looks.p_factor([pairs(9)], pairs(9, first=2), 1)) > added
-    assert looks.p_factor([pairs(9)], pairs(12), 1, most=9) is None
+    assert looks.p_factor([pairs(9)], pairs(12), 1, most_pairs=9) is None
 
 
 def test_the_next_look_needs_more_pairs_than_a_first_one_and_fewer_where_it_was_stated() -> None:

@@ -51,8 +51,8 @@ def test_the_prior_that_variances_were_drawn_from_is_found(weight: float) -> Non
 
 def test_a_moderated_variance_is_the_mean_of_both_by_their_degrees_of_freedom() -> None:
     prior = moderation.Prior({}, {}, variance=4.0, weight=6.0)
-    assert prior.moderated(1.0, df=2.0, most=math.inf) == pytest.approx((6 * 4 + 2 * 1) / 8)
-    assert prior.moderated(1.0, df=2.0, most=2.0) == pytest.approx((2 * 4 + 2 * 1) / 4)
+    assert prior.moderated(1.0, df=2.0, limit=math.inf) == pytest.approx((6 * 4 + 2 * 1) / 8)
+    assert prior.moderated(1.0, df=2.0, limit=2.0) == pytest.approx((2 * 4 + 2 * 1) / 4)
 
 
 def test_two_groups_alone_have_nobody_to_borrow_from_and_are_told_by_welchs_test() -> None:

@@ -22,7 +22,7 @@ def rows(data: bytes) -> Rows:
     lines = data.split(b"\n")
     names = header(data)
     parsed: list[Row] = []
-    places, malformed = [], []
+    row_lines, malformed = [], []
     for number, line in enumerate(lines[1:], 2):
         if not line.strip():
             continue
@@ -31,9 +31,9 @@ def rows(data: bytes) -> Rows:
             malformed.append(number)
             continue
         parsed.append(dict(zip(names, map(_value, parts), strict=True)))
-        places.append(number)
+        row_lines.append(number)
     torn = malformed.pop() if malformed[-1:] == [len(lines)] else None
-    return Rows(parsed, places, damaged(malformed, torn), RULE, scattered=False)
+    return Rows(parsed, row_lines, damaged(malformed, torn), RULE, scattered=False)
 
 
 def header(data: bytes) -> list[str]:
@@ -49,7 +49,7 @@ def other_separator(data: bytes) -> str | None:
     names = header(data)
     if len(names) != 1:
         return None
-    return next((mark for mark in OTHER_SEPARATORS if mark in names[0]), None)
+    return next((separator for separator in OTHER_SEPARATORS if separator in names[0]), None)
 
 
 def fields(line: bytes) -> list[str] | None:

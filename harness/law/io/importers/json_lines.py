@@ -21,35 +21,37 @@ def rows(data: bytes) -> Rows:
     An object that does not match its checksum is damage too. The checksum is not a column.
     """
     parsed: list[Row] = []
-    places, malformed = [], []
+    row_lines, malformed = [], []
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         value = _value(line)
         if isinstance(value, dict):
-            parsed.append(_lifted(value))
-            places.append(number)
+            parsed.append(_unwrap_data(value))
+            row_lines.append(number)
         else:
             malformed.append(number)
     torn = malformed.pop() if malformed[-1:] == [len(lines)] else None
-    read = Rows(
-        parsed, places, damaged(malformed, torn), RULE, scattered=False, checksums=checksums.NONE
+    result = Rows(
+        parsed, row_lines, damaged(malformed, torn), RULE, scattered=False, checksums=checksums.NONE
     )
-    return _checked(read, lines) if checksums.QUOTED in data else read
+    return _check(result, lines) if checksums.QUOTED in data else result
 
 
-def _checked(read: Rows, lines: Sequence[bytes]) -> Rows:
-    checked = checksums.check([lines[number - 1] for number in read.lines])
+def _check(parsed: Rows, lines: Sequence[bytes]) -> Rows:
+    checked = checksums.check([lines[number - 1] for number in parsed.lines])
     if checked.coverage == checksums.NONE:
-        return read
+        return parsed
     changed = set(checked.damaged)
-    kept = [place for place in range(len(read.rows)) if place not in changed]
-    where = {"checksum": [read.lines[place] for place in checked.damaged]} if changed else {}
+    kept_rows = [index for index in range(len(parsed.rows)) if index not in changed]
+    changed_lines = (
+        {"checksum": [parsed.lines[index] for index in checked.damaged]} if changed else {}
+    )
     return Rows(
-        [_without_checksum(read.rows[place]) for place in kept],
-        [read.lines[place] for place in kept],
-        {**read.damage, **where},
+        [_without_checksum(parsed.rows[index]) for index in kept_rows],
+        [parsed.lines[index] for index in kept_rows],
+        {**parsed.damage, **changed_lines},
         CHECKED,
         scattered=False,
         checksums=checked.coverage,
@@ -67,7 +69,7 @@ def _value(line: bytes) -> Any:
         return None
 
 
-def _lifted(row: Mapping[str, Any]) -> Row:
+def _unwrap_data(row: Mapping[str, Any]) -> Row:
     """Return the metrics of verl's rows, {"step": 1, "data": {...}}, and other rows unchanged."""
     inner = row.get("data")
     if not isinstance(inner, dict) or not row.keys() <= {"step", "data"}:

@@ -26,32 +26,43 @@ def table(path: Path, data: bytes, wanted: Sequence[str], step: str | None = Non
         file = parquet.ParquetFile(pa.BufferReader(data), pre_buffer=False)
         names = tuple(file.schema_arrow.names)
         tables.refuse_repeats(str(path), names, wanted, step)
-        named = tables.names_to_read(names, wanted, step)
-        present = [name for name in dict.fromkeys(named.values()) if name in names]
-        read = file.read(columns=present, use_threads=False)
+        log_names = tables.names_to_read(names, wanted, step)
+        present = [name for name in dict.fromkeys(log_names.values()) if name in names]
+        arrow_table = file.read(columns=present, use_threads=False)
     except (pa.ArrowException, OSError) as error:
-        why = str(error).splitlines()[0]
-        raise ReadError("unreadable", f"{path}: must be a complete Parquet file: {why}") from error
+        reason = str(error).splitlines()[0]
+        raise ReadError(
+            "unreadable", f"{path}: must be a complete Parquet file: {reason}"
+        ) from error
     if not file.metadata.num_rows:
         raise ReadError("empty_input", f"{path}: must hold one row a step, but is empty")
-    nothing = tables.no_numbers(file.metadata.num_rows)
+    missing = tables.no_numbers(file.metadata.num_rows)
     by_column = {
-        c: _column(read, name) if name in present else nothing for c, name in named.items()
+        column: _column(arrow_table, name) if name in present else missing
+        for column, name in log_names.items()
     }
     rows = LogTable(
         path,
         np.arange(1, file.metadata.num_rows + 1),
         {column: numbers for column, (numbers, _) in by_column.items()},
         {column: faults for column, (_, faults) in by_column.items()},
-        tuple(dict.fromkeys((*names, *(c for c, name in named.items() if name in names)))),
+        tuple(
+            dict.fromkeys(
+                (*names, *(column for column, name in log_names.items() if name in names))
+            )
+        ),
         {},
-        {c: reprlib.repr(read[name][0].as_py()) for c, name in named.items() if name in present},
+        {
+            column: reprlib.repr(arrow_table[name][0].as_py())
+            for column, name in log_names.items()
+            if name in present
+        },
     )
     return rows if tables.is_ours(names) else tables.join_rows(rows)
 
 
-def _column(read: pa.Table, name: str) -> tuple[Floats, Codes]:
-    column = read.column(name)
+def _column(arrow_table: pa.Table, name: str) -> tuple[Floats, Codes]:
+    column = arrow_table.column(name)
     if not (pa.types.is_floating(column.type) or pa.types.is_integer(column.type)):
         return tables.as_numbers(column.to_pylist())
     return tables.arrow_numbers(column)

@@ -41,5 +41,5 @@ class Importer:
 
 def damaged(malformed: Sequence[int], torn: int | None) -> Places:
     """Return the damage of a file. `torn` is the number of its incomplete last line, if any."""
-    places = {"malformed_line": list(malformed), "torn_last_line": [torn] if torn else []}
-    return {reason: where for reason, where in places.items() if where}
+    by_reason = {"malformed_line": list(malformed), "torn_last_line": [torn] if torn else []}
+    return {reason: lines for reason, lines in by_reason.items() if lines}

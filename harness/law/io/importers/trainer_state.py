@@ -23,43 +23,43 @@ def rows(data: bytes) -> Rows:
     """Read the records one by one, so that a truncated file yields those before its end."""
     text = data.decode("utf-8", "replace")
     parsed: list[Row] = []
-    places, malformed = [], []
-    line, counted = 1, 0
-    for at, value in _records(text):
-        line, counted = line + text.count("\n", counted, at), at
+    row_lines, malformed = [], []
+    line, previous = 1, 0
+    for position, value in _records(text):
+        line, previous = line + text.count("\n", previous, position), position
         if isinstance(value, dict):
             parsed.append(value)
-            places.append(line)
+            row_lines.append(line)
         else:
             malformed.append(line)
-    ended = text.rstrip().endswith(("]", "}"))
-    torn = malformed.pop() if malformed and not ended else None
-    return Rows(parsed, places, damaged(malformed, torn), RULE, scattered=True)
+    is_complete = text.rstrip().endswith(("]", "}"))
+    torn = malformed.pop() if malformed and not is_complete else None
+    return Rows(parsed, row_lines, damaged(malformed, torn), RULE, scattered=True)
 
 
 def _records(text: str) -> Iterator[tuple[int, Any]]:
     """Yield the position and the value of each record; None for one that is no JSON."""
     start = _HISTORY.search(text)
-    at = start.end() if start else text.find("[") + 1
+    position = start.end() if start else text.find("[") + 1
     decoder = json.JSONDecoder()
-    while at:
-        at = _after(text, at)
-        if at >= len(text) or text[at] == "]":
+    while position:
+        position = _skip_separators(text, position)
+        if position >= len(text) or text[position] == "]":
             return
         try:
-            value, end = decoder.raw_decode(text, at)
+            value, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError):
-            value, end = None, _next_object(text, at)
-        yield at, value
-        at = end
+            value, end = None, _next_object(text, position)
+        yield position, value
+        position = end
 
 
-def _after(text: str, at: int) -> int:
-    gap = _NEXT.match(text, at)
-    return gap.end() if gap else at
+def _skip_separators(text: str, position: int) -> int:
+    match = _NEXT.match(text, position)
+    return match.end() if match else position
 
 
-def _next_object(text: str, at: int) -> int:
+def _next_object(text: str, position: int) -> int:
     """Return the position of the record after a damaged one; 0 if there is none."""
-    match = _OBJECT.search(text, at + 1)
+    match = _OBJECT.search(text, position + 1)
     return match.start() if match else 0

@@ -27,24 +27,24 @@ def rows(data: bytes) -> Rows:
     an evaluation gets the step of the training record before it.
     """
     parsed: list[Row] = []
-    places, step = [], 0
+    row_lines, step = [], 0
     for number, line in enumerate(data.split(b"\n"), 1):
         record = _record(line) if b"'epoch'" in line else {}
         if not record:
             continue
         step += any(name in record for name in _TRAINED)
         parsed.append({**record, "step": max(1, step)})
-        places.append(number)
-    return Rows(parsed, places, damaged([], None), RULE, scattered=True)
+        row_lines.append(number)
+    return Rows(parsed, row_lines, damaged([], None), RULE, scattered=True)
 
 
 def _record(line: bytes) -> dict[str, Any]:
     """Return the record at the end of a line; empty if there is none."""
-    found = _RECORD.search(line) if len(line) <= _LONGEST_BYTES else None
-    if found is None:
+    match = _RECORD.search(line) if len(line) <= _LONGEST_BYTES else None
+    if match is None:
         return {}
     with contextlib.suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-        value = ast.literal_eval(found[0].decode("utf-8", "replace").strip())
+        value = ast.literal_eval(match[0].decode("utf-8", "replace").strip())
         if isinstance(value, dict):
             return {str(name): _number(inner) for name, inner in value.items()}
     return {}

@@ -30,7 +30,7 @@ def rows(data: bytes) -> Rows:
     torn. A last number cut short, 0.35 to 0.3, cannot be detected.
     """
     parsed: list[Row] = []
-    places, torn = [], None
+    row_lines, torn = [], None
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         match = _STEP.search(_COLOUR.sub(b"", line)) if b"step:" in line else None
@@ -41,8 +41,8 @@ def rows(data: bytes) -> Rows:
             torn = number
             continue
         parsed.append({**metrics, "step": training_step(int(match[1][:20]))})
-        places.append(number)
-    return Rows(parsed, places, damaged([], torn), RULE, scattered=True)
+        row_lines.append(number)
+    return Rows(parsed, row_lines, damaged([], torn), RULE, scattered=True)
 
 
 def _metrics(text: str) -> Row:
@@ -51,7 +51,7 @@ def _metrics(text: str) -> Row:
 
 
 def _number(text: str) -> float | str:
-    shown = _NUMPY.fullmatch(text)
+    match = _NUMPY.fullmatch(text)
     with contextlib.suppress(ValueError):
-        return float(shown[1] if shown else text)
+        return float(match[1] if match else text)
     return text

@@ -25,22 +25,24 @@ def looks_like(name: str, data: bytes) -> bool:
 
 def runs(data: bytes) -> list[str]:
     """Return the names of the runs, in the order of the columns."""
-    found = (_METRIC.fullmatch(column) for column in csv_text.header(data))
-    return list(dict.fromkeys(match["run"] for match in found if match))
+    matches = (_METRIC.fullmatch(column) for column in csv_text.header(data))
+    return list(dict.fromkeys(match["run"] for match in matches if match))
 
 
 def names(data: bytes) -> Mapping[str, str]:
     """Return column of the file -> metric name without the run. `Step` becomes `step`."""
-    plain = {}
+    by_column = {}
     for column in csv_text.header(data):
         match = _METRIC.fullmatch(column)
         if not column.endswith(SPREAD):
-            plain[column] = match["metric"] if match else _AXES.get(column, column)
-    return plain
+            by_column[column] = match["metric"] if match else _AXES.get(column, column)
+    return by_column
 
 
 def rows(data: bytes) -> Rows:
     """Read the export of one run, with metric names as columns."""
-    read, plain = csv_text.rows(data), names(data)
-    parsed = [{plain[name]: row[name] for name in row if name in plain} for row in read.rows]
-    return Rows(parsed, read.lines, read.damage, read.rule, scattered=True)
+    export, by_column = csv_text.rows(data), names(data)
+    parsed = [
+        {by_column[name]: row[name] for name in row if name in by_column} for row in export.rows
+    ]
+    return Rows(parsed, export.lines, export.damage, export.rule, scattered=True)

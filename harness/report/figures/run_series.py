@@ -40,7 +40,7 @@ class TimeAxis:
         if self.unit == STEP:
             return in_steps
         steps, course, held_out = (
-            self._in_shares(in_steps.run, s)
+            self._to_shares(in_steps.run, s)
             for s in (in_steps.steps, in_steps.course_steps, in_steps.held_out_steps)
         )
         return replace(in_steps, steps=steps, course_steps=course, held_out_steps=held_out)
@@ -56,7 +56,7 @@ class TimeAxis:
         )
         return replace(in_steps, step=step, low=low, high=high)
 
-    def _in_shares(self, run: str, steps: Floats) -> Floats:
+    def _to_shares(self, run: str, steps: Floats) -> Floats:
         first, last = self.spans[run]
         shares: Floats = (steps - first) / ((last - first) or 1.0)
         return shares

@@ -134,7 +134,7 @@ def _notes(
     source = f"{plural(len(chosen), 'run')}, from {plural(steps, 'saved step')}"
     yield f"{plural(len(views), 'conversation')} of {source}."
     yield from omissions
-    yield from _how_to_read(views, highest)
+    yield from _reading_notes(views, highest)
     without_conversations = [
         run_names[run] for run, run_choice in chosen.items() if not run_choice.saved_steps
     ]
@@ -149,7 +149,7 @@ def _notes(
         yield f"{runs_text}: {note}"
 
 
-def _how_to_read(views: Sequence[ConversationView], highest: float) -> Iterator[str]:
+def _reading_notes(views: Sequence[ConversationView], highest: float) -> Iterator[str]:
     """Yield explanations that apply to every conversation."""
     if not views:
         return

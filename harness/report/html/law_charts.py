@@ -28,17 +28,17 @@ def entropy_law(page: Page) -> Chart:
         pools = [pool for panel in page.pools for pool in panel.pools]
         frame = law_frame.frame_of_groups(pools, names.reward_range)
         columns = tuple((_pooled_law(panel, frame, names),) for panel in page.pools)
-        arrow_entries = _off_the_scale([pool.ceiling for pool in pools], frame)
+        arrow_entries = _arrow_entries([pool.ceiling for pool in pools], frame)
         entries = (*legends.group_entries(page), *arrow_entries)
         return Chart("entropy_law", f"{HEADING}: {MEDIANS}", columns, entries)
     traces = traces_of(page)
     frame = law_frame.frame_of_runs(traces, names.reward_range)
     columns = tuple((_law(panel, frame, names),) for panel in page.panels)
-    entries = (*_law_entries(traces), *_off_the_scale([t.ceiling for t in traces], frame))
+    entries = (*_law_entries(traces), *_arrow_entries([t.ceiling for t in traces], frame))
     return Chart("entropy_law", HEADING, columns, entries)
 
 
-def _off_the_scale(ceilings: Sequence[Interval | None], frame: LawFrame) -> tuple[LegendEntry, ...]:
+def _arrow_entries(ceilings: Sequence[Interval | None], frame: LawFrame) -> tuple[LegendEntry, ...]:
     if not any(
         any(law_frame.edges_exceeded(ceiling, frame)) for ceiling in ceilings if ceiling is not None
     ):

@@ -20,14 +20,16 @@ def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     The ceiling can be unidentified although the law holds: R may follow exp(H) in points too few or
     too noisy to extrapolate from. Runs that are excluded from means are counted, not described.
     """
-    finished, note = _in_means(analysis, runs)
+    finished, note = _runs_in_means(analysis, runs)
     sentence = (
         f"{_ceiling(analysis, finished)}, {wording.verdicts(finished)}{_same_batch(finished)}"
     )
     return f"{sentence}{_noise(finished)}{_deaf(finished)}{_invalid_users(finished)}{note}"
 
 
-def _in_means(analysis: Analysis, runs: Sequence[RunResult]) -> tuple[Sequence[RunResult], str]:
+def _runs_in_means(
+    analysis: Analysis, runs: Sequence[RunResult]
+) -> tuple[Sequence[RunResult], str]:
     """Return the finished runs, or all if none is finished, and a note on the unfinished ones."""
     finished = analysis.runs_in_means(runs)
     unfinished = len(runs) - len(finished)
@@ -77,7 +79,7 @@ def _invalid_users(runs: Sequence[RunResult]) -> str:
 
 def onset_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """Return `collapse from step 212 [205, 220]` or `no onset`; for several runs, their counts."""
-    finished, note = _in_means(analysis, runs)
+    finished, note = _runs_in_means(analysis, runs)
     return f"{_onsets(finished)}{note}{_diverged(analysis, runs)}"
 
 
@@ -182,6 +184,6 @@ def closing(analysis: Analysis, fitted: Sequence[RunResult]) -> list[str]:
 
 
 def _sentence(analysis: Analysis, members: Sequence[RunResult]) -> list[str]:
-    counted, _ = _in_means(analysis, members)
+    counted, _ = _runs_in_means(analysis, members)
     findings = [law_finding(analysis, members), onset_finding(analysis, members)]
     return [finding for finding in [*findings, alternatives.against_linear(counted)] if finding]

@@ -153,7 +153,7 @@ BESIDE_ATOMIC = {
     ): "into memory",
     (
         "simulator/readers/head.py",
-        "np.savez_compressed(content, about=np.array(json.dumps(about)), **kept)",
+        "np.savez_compressed(content, about=np.array(json.dumps(metadata)), **stored)",
     ): "into memory",
     (
         "train/loop/checkpoint_copy.py",

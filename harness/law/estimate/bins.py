@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from harness.law.results import Floats
 
-Places = NDArray[np.intp]
+Indices = NDArray[np.intp]
 UNEVEN = 1e-6
 """Relative difference of gaps between steps up to which they count as equal. Steps converted from
 other units are rounded."""
@@ -21,9 +21,9 @@ class Bins:
     """Bins of n consecutive points, with counts that differ by at most one."""
 
     n: int
-    starts: Places
+    starts: Indices
     """Index of the first point of each bin. Shape (bins,)."""
-    counts: Places
+    counts: Indices
     """The number of points in each bin, at least one. Shape (bins,)."""
 
     def __len__(self) -> int:
@@ -69,12 +69,12 @@ class Bins:
         return after - before, np.arange(self.n, dtype=float) - self.spread_out(before)
 
     @cached_property
-    def _row_indices(self) -> Places:
+    def _row_indices(self) -> Indices:
         """Flat index of each point in an array with one row per bin, padded to the longest bin.
         Shape (n,).
         """
         rows = np.arange(len(self)) * self.counts.max() - self.starts
-        indices: Places = np.arange(self.n) + rows.repeat(self.counts)
+        indices: Indices = np.arange(self.n) + rows.repeat(self.counts)
         return indices
 
 

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.law.estimate import bins, estimate, interval, numbers, segments
+from harness.law.estimate.bins import Indices
 from harness.law.estimate.estimate import FittedLine
 from harness.law.estimate.identifiability import LawFit
 from harness.law.estimate.segments import Knots
 from harness.law.io.clean import Points
 from harness.law.results import Floats
 
-Places = NDArray[np.intp]
 BREAK_F = 10.0
 TURN_F, TURN_F_ALONE = 12.0, 6.0
 """Smallest F of a turn of the reward: in a run whose H collapsed, which may explain the turn, and
@@ -106,7 +105,7 @@ def law_break(run: BinnedRun) -> Break:
 
 
 @lru_cache(maxsize=32)
-def _break_regressors(count: int) -> tuple[Places, Floats, Floats]:
+def _break_regressors(count: int) -> tuple[Indices, Floats, Floats]:
     """Return the regressors of a law that ends at each inner bin k: the indices min(t, k) and the
     centred (t - k)+, shape (breaks, bins), and the sum of squares of the latter, shape (breaks,).
     """

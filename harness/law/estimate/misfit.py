@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from harness.law.estimate import estimate, numbers, score
-from harness.law.estimate.bins import Places
+from harness.law.estimate.bins import Indices
 from harness.law.estimate.estimate import FittedLine
 from harness.law.estimate.score import MOST_BINS, Residuals, Score
 from harness.law.results import Floats
@@ -179,7 +179,7 @@ def _leap(run: Residuals) -> tuple[float, int, float]:
 
 
 @lru_cache(maxsize=32)
-def _leaps(n: int) -> tuple[Places, Floats]:
+def _leaps(n: int) -> tuple[Indices, Floats]:
     """Return the first bin after each leap, shape (m,), and the centred leaps, shape (m, n)."""
     edge = max(2, round(EDGE * n))
     starts = np.arange(edge, n - edge + 1)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from harness.law.io.importers import aliases
-from harness.law.io.importers.rows import Places, Rows
+from harness.law.io.importers.rows import LinesByReason, Rows
 from harness.law.result_parts import ReadProblem
 from harness.law.results import Floats
 from harness.records.metric_rows import RowSums
@@ -108,7 +108,7 @@ class LogTable:
     """Column -> index into FAULTS, 0 where there is a finite number."""
     names: tuple[str, ...]
     """All keys of all rows, and `step` if the log has steps under another name."""
-    damage: Places
+    damage: LinesByReason
     """Reason -> numbers of the lines that are no valid rows."""
     first: Mapping[str, str] = field(default_factory=dict)
     """Column -> text of its first value, which may be no number; empty from the quick reader."""

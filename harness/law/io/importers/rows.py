@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-Places = dict[str, list[int]]
+LinesByReason = dict[str, list[int]]
 """Reason -> line numbers, from 1."""
 Row = Mapping[str, Any]
 """Column -> a JSON value."""
@@ -19,7 +19,7 @@ class Rows:
     rows: Sequence[Row]
     lines: Sequence[int]
     """Line number of each row, from 1."""
-    damage: Places
+    damage: LinesByReason
     """Reason -> numbers of the lines that are no valid rows."""
     rule: str
     """The content that such a file must have, for the error message if it has no rows."""
@@ -39,7 +39,7 @@ class Importer:
     """Return the rows of a file's content. Damage is recorded in `Rows.damage`, not raised."""
 
 
-def damaged(malformed: Sequence[int], torn: int | None) -> Places:
+def damaged(malformed: Sequence[int], torn: int | None) -> LinesByReason:
     """Return the damage of a file. `torn` is the number of its incomplete last line, if any."""
     by_reason = {"malformed_line": list(malformed), "torn_last_line": [torn] if torn else []}
     return {reason: lines for reason, lines in by_reason.items() if lines}

@@ -22,7 +22,7 @@ from harness.utils.safe_text import text
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.5, 1.0
 LOOK_EVERY_S = 0.1
-"""How often it is looked whether to stop."""
+"""Seconds between two checks of whether to stop."""
 MOST_BYTES = 2**20
 """Most bytes of metrics.jsonl read at once: only the last row is shown."""
 MOST_SHARE = 0.02

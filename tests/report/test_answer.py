@@ -15,7 +15,7 @@ from harness.records import holder
 from harness.records.run_folder import RunFolder
 from harness.report.tables import answer as table
 from harness.report.tables import summary
-from harness.report.text import answer
+from harness.report.text import answer, answer_lines
 from harness.testing import run_folders, synthetic
 from harness.testing.commands import here
 from harness.testing.synthetic import LOW
@@ -63,7 +63,7 @@ def test_every_run_is_in_a_row_or_is_its_noise(analysed: Analysis) -> None:
     assert [row.name for row in rows] == list(LEVELS)
     nulls = sum(answer.is_null_control(group) * len(group.runs) for group in analysed.groups)
     assert sum(row.seeds for row in rows) + nulls == len(analysed.runs)
-    assert answer.heading(analysed).startswith("18 runs, 9 of them null controls")
+    assert answer_lines.heading(analysed).startswith("18 runs, 9 of them null controls")
 
 
 def test_what_was_lost_stands_beside_what_noise_takes(analysed: Analysis) -> None:
@@ -122,7 +122,7 @@ def test_a_verdict_on_the_same_batch_says_so(tmp_path: Path) -> None:
     assert [row.same_batch for row in answer.rows(found)] == [True]
     assert "same batch: 1/1" in printed(found, 120)
     own = "reward of the same batch as H, where the law is expected"
-    assert answer.heading(found) == f"1 run; {own}"
+    assert answer_lines.heading(found) == f"1 run; {own}"
 
 
 def test_a_table_says_which_reward_each_row_is_of(analysed: Analysis) -> None:
@@ -130,29 +130,36 @@ def test_a_table_says_which_reward_each_row_is_of(analysed: Analysis) -> None:
     same, named = replace(first, same_batch=True), replace(first, reward="val/score")
     mixed = [same, *others]
     held = "reward of held-out users"
-    assert answer.which_reward(mixed) == f"{held}, or of the same batch as H where the row says so"
-    assert answer.which_reward([named]) == "reward in column val/score"
+    assert (
+        answer_lines.which_reward(mixed)
+        == f"{held}, or of the same batch as H where the row says so"
+    )
+    assert answer_lines.which_reward([named]) == "reward in column val/score"
     stream = io.StringIO()
     shown = replace(analysed, runs=(same, *others))
     summary.print_analysis(shown, Console(file=stream, width=120), explained=False)
     rows = stream.getvalue().partition("law: R = ")[0]
     assert rows.count("same batch, expected to fit") == rows.count("on reward") + 1
-    assert f"R: {answer.which_reward(shown.runs)}" in stream.getvalue()
+    assert f"R: {answer_lines.which_reward(shown.runs)}" in stream.getvalue()
 
 
 def test_the_verdict_on_held_out_users_is_no_same_batch(analysed: Analysis) -> None:
     assert not any(row.same_batch for row in answer.rows(analysed))
-    assert "reward of held-out users" in answer.heading(analysed)
+    assert "reward of held-out users" in answer_lines.heading(analysed)
 
 
 def test_what_the_interval_is_of_is_said_for_the_rows_that_are_shown(analysed: Analysis) -> None:
     rows = answer.rows(analysed)
     alone = replace(rows[0], seeds=1)
     unknown = replace(alone, gain=SeedMean(0.1, None, None, 1, 0))
-    assert answer.intervals(rows) == answer.intervals([*rows, unknown]) == "±: 95% over seeds"
-    assert answer.intervals([*rows, alone]) == "±: 95% over seeds (x1: of the run)"
-    assert answer.intervals([alone]) == "±: 95% of each run"
-    assert answer.intervals([unknown]) == answer.intervals([]) == ""
+    assert (
+        answer_lines.intervals(rows)
+        == answer_lines.intervals([*rows, unknown])
+        == "±: 95% over seeds"
+    )
+    assert answer_lines.intervals([*rows, alone]) == "±: 95% over seeds (x1: of the run)"
+    assert answer_lines.intervals([alone]) == "±: 95% of each run"
+    assert answer_lines.intervals([unknown]) == answer_lines.intervals([]) == ""
 
 
 def test_runs_that_are_missing_are_told_by_arm_before_the_rows(tmp_path: Path) -> None:
@@ -170,10 +177,10 @@ def test_runs_that_are_missing_are_told_by_arm_before_the_rows(tmp_path: Path) -
         "5 of 8 runs unfinished and left out: easy 3 of 6 (1 stopped, 1 crashed, 1 running); "
         "hard 2 of 2 (1 diverged, 1 planned)"
     )
-    assert answer.unfinished(found) == [line]
-    assert answer.unread(found) == []
+    assert answer_lines.unfinished(found) == [line]
+    assert answer_lines.unread(found) == []
     said = printed(found, 200).splitlines()
-    assert said[0].startswith(answer.heading(found))
+    assert said[0].startswith(answer_lines.heading(found))
     assert said[1] == line
     assert "could not be read" not in said[0]
 
@@ -182,14 +189,14 @@ def test_refusals_of_one_kind_are_one_line(tmp_path: Path) -> None:
     for name in "abc":
         (tmp_path / f"{name}.csv").write_text("step,loss\n1,2\n")
     found = analyse([tmp_path / f"{name}.csv" for name in "abc"])
-    (line,) = answer.unread(found)
+    (line,) = answer_lines.unread(found)
     assert line.startswith("3 of 3 runs could not be read, missing column: ")
 
 
 def test_what_was_not_measured_is_said_with_the_words_that_measure_it(tmp_path: Path) -> None:
     run_folders.write_run(tmp_path / "one", synthetic.rows(synthetic.kink(1, 300, LOW)), seed=1)
     analysed = analyse([tmp_path])
-    said = " ".join(answer.open_questions(analysed, answer.rows(analysed)))
+    said = " ".join(answer_lines.open_questions(analysed, answer.rows(analysed)))
     assert "not measured: how much of the fall of H is noise and how much seeds differ" in said
     assert "algorithm.null_control=false,true" in said
     assert "seed=range(1,6)" in said

@@ -17,7 +17,15 @@ from harness.report.html.link_chart import links
 from harness.report.html.plot import Chart
 from harness.report.tables import other_study, validity
 from harness.report.tables import study as study_table
-from harness.report.text import answer, findings, link_words, naming, study_notes, wording
+from harness.report.text import (
+    answer,
+    answer_lines,
+    findings,
+    link_words,
+    naming,
+    study_notes,
+    wording,
+)
 from harness.report.text.wording import plural
 
 COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "none", UNDECIDED: "open"}
@@ -99,9 +107,11 @@ def of_analysis(analysis: Analysis) -> AnswerSection | None:
     rows, levels = answer.rows(analysis), list(naming.by_level(analysis, fitted))
     if len(rows) == len(levels) == 1:
         rows = [replace(rows[0], name=levels[0])]
-    questions = [line.removesuffix(SEE_TABLES) for line in answer.open_questions(analysis, rows)]
+    questions = [
+        line.removesuffix(SEE_TABLES) for line in answer_lines.open_questions(analysis, rows)
+    ]
     return AnswerSection(
-        headline(analysis, fitted), "", "", [answer.heading(analysis)],
+        headline(analysis, fitted), "", "", [answer_lines.heading(analysis)],
         [by_level(rows)] if rows else [], (), [*questions, *findings.closing(analysis, fitted)],
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ from harness.law.io import typed_words
 from harness.law.io.typed_words import Typed
 from harness.law.result_parts import AnchorRewards
 from harness.law.results import Onset
-from harness.report.text import answer, dropped_rows, wording
+from harness.report.text import answer, answer_lines, dropped_rows, wording
 from harness.report.text.answer import FOLLOW, AnswerRow
 from harness.utils.safe_text import text
 from harness.utils.terminal import shorten_middle
@@ -50,14 +50,14 @@ def print_answer(
     overrides of a run, for the commands that are printed.
     """
     rows = answer.rows(analysis)
-    parts = (answer.heading(analysis), answer.intervals(rows))
+    parts = (answer_lines.heading(analysis), answer_lines.intervals(rows))
     print_line(console, "; ".join(filter(None, parts)), "bold")
-    left_out = (*answer.unfinished(analysis), *answer.unread(analysis))
+    left_out = (*answer_lines.unfinished(analysis), *answer_lines.unread(analysis))
     for line in (*left_out, *dropped_rows.ended_by_rule(analysis)):
         print_line(console, line)
     if rows:
         console.print(table(rows, console.width >= ROOMY))
-    for line in answer.open_questions(analysis, rows, typed):
+    for line in answer_lines.open_questions(analysis, rows, typed):
         print_line(console, line)
     if picture is not None:
         print_line(console, f"picture: {picture}")

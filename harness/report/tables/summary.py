@@ -19,7 +19,7 @@ from harness.report.tables import contrasts, listening, population, validity
 from harness.report.tables.grid import stack_lines
 from harness.report.text import (
     alternatives,
-    answer,
+    answer_lines,
     dropped_rows,
     explain,
     findings,
@@ -58,7 +58,7 @@ def print_analysis(
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if fitted:
         console.print(runs_table(analysis, fitted, run_names, console.width))
-        _lines(console, (*FOOTNOTES, f"R: {answer.which_reward(fitted)}"), "dim")
+        _lines(console, (*FOOTNOTES, f"R: {answer_lines.which_reward(fitted)}"), "dim")
     validity.print_validity(*validity.validity_of_runs(fitted), console)
     listening_rows = listening.rows(analysis, (OWN,))
     if listening_rows:

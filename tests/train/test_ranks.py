@@ -21,8 +21,8 @@ from harness.errors import ConfigError, StoppedError
 from harness.records import checkpoints, run_folder
 from harness.records.run_folder import RunFolder
 from harness.testing import commands
+from harness.train.ranks.batch_parts import by_tokens
 from harness.train.ranks.links import BUCKET, _buckets
-from harness.train.ranks.team import by_tokens
 from harness.train.ranks.worker import Call, RankError, started_here
 from tests.train.made import make_run, start, status, wait_for
 from tests.train.made_ranks import POLICY, alone, assert_close, config, lives, ranks_of, trained

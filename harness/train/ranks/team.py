@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-import torch
 from torch import Tensor
 
 from harness.train.engines.turn_group import GroupStopped
 from harness.train.metrics import deaf, evaluate
 from harness.train.metrics.evaluate import EpisodeResult
 from harness.train.metrics.held_out import Meeting, at_once
-from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings, TokenScores
+from harness.train.objective.loss_batch import LossBatch, LossResult, LossSettings
+from harness.train.ranks.batch_parts import by_tokens, join_results
 from harness.train.ranks.calls import Calls
 from harness.train.ranks.links import Links
 from harness.train.ranks.work import (
@@ -227,14 +227,14 @@ class Team:
         inputs = [(batch.some(part), settings.some(batch.places(part))) for part in parts]
         if self._sharded is not None:
             results = self._sharded.learn(inputs)
-            return _join(batch, parts, results, self.own.learner.device)
+            return join_results(batch, parts, results, self.own.learner.device)
         self._ask_limited("learn", inputs)
         results = [self.own.learn(*inputs[0]), *self._take_limited()]
         self._calls.ask_others("gather_gradient")
         with self._calls.watching():
             self._links.gather_gradient(self.own.learner)
         self._calls.take()
-        return _join(batch, parts, results, self.own.learner.device)
+        return join_results(batch, parts, results, self.own.learner.device)
 
     def log_probabilities(
         self, ids: Sequence[list[int]], own: Sequence[list[bool]]
@@ -266,39 +266,3 @@ class Team:
             if result.most is not None:
                 self.own.limit.lower(result.most, worker.rank)
         return [result.value for result in results]
-
-
-def by_tokens(lengths: Sequence[int], parts: int) -> list[list[int]]:
-    """Divide conversations, by number, into parts with about equally many tokens."""
-    members: list[list[int]] = [[] for _ in range(parts)]
-    tokens = [0] * parts
-    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
-        smallest = tokens.index(min(tokens))
-        members[smallest].append(i)
-        tokens[smallest] += lengths[i]
-    return [sorted(part) for part in members]
-
-
-def _join(
-    batch: LossBatch,
-    parts: Sequence[Sequence[int]],
-    results: Sequence[LossResult],
-    device: torch.device,
-) -> LossResult:
-    """Return the result of a batch from those of its parts, which use the batch's denominator."""
-    scored: dict[int, TokenScores] = {}
-    counts = [sum(sum(batch.own[i]) for i in part) for part in parts]
-    for part, result in zip(parts, results, strict=True):
-        scored |= {i: row.to(device) for i, row in zip(part, result.scored, strict=True)}
-
-    def share(values: Sequence[float]) -> float:
-        weighted = (n * value for n, value in zip(counts, values, strict=True))
-        return sum(weighted) / sum(counts)
-
-    return LossResult(
-        value=sum(result.value for result in results),
-        scored=[scored[i] for i in range(len(batch.ids))],
-        low_share=share([result.low_share for result in results]),
-        high_share=share([result.high_share for result in results]),
-        acted_share=share([result.acted_share for result in results]),
-    )

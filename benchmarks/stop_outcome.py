@@ -30,7 +30,6 @@ class Run:
     name: str
     kind: str
     seen: Seen
-    se: Floats
 
     def until(self, count: int) -> Seen:
         """The rows up to evaluation `count`, from 1."""
@@ -47,7 +46,7 @@ class Run:
 
     def curve(self, count: int) -> RewardCurve:
         seen = self.until(count)
-        return RewardCurve(seen.eval_step, seen.reward, self.se[:count], seen.entropy)
+        return RewardCurve(seen.eval_step, seen.reward, seen.entropy)
 
     def reading(self, count: int) -> CurveStatistics:
         """The numbers of the rule after evaluation `count`."""
@@ -89,7 +88,7 @@ def load(folders: Sequence[Path], kind: str = PLAIN) -> list[Run]:
             arrays["step"], arrays["entropy"], arrays["reward_std"] ** 2, arrays["step"][at],
             arrays["eval_reward"][at], int(arrays["steps"]),
         )  # fmt: skip
-        runs.append(Run(path.stem, str(arrays["kind"]), seen, arrays["eval_reward_se"][at]))
+        runs.append(Run(path.stem, str(arrays["kind"]), seen))
     if short:
         print(f"{short} runs ended before their last step and are left out", file=sys.stderr)
     return runs

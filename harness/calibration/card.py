@@ -48,10 +48,6 @@ class BestPolicies:
     start: float
     """Random strategies, as an untrained tabular policy plays them."""
 
-    def share(self, value: float) -> float:
-        """Return `value` on a scale from 0 at start to 1 at the optimum."""
-        return (value - self.start) / (self.optimum - self.start)
-
 
 def best_policies(
     level: DifficultyConfig, reader: Reader = LEXICAL

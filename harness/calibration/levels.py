@@ -44,7 +44,8 @@ class OrderTest:
     measure: str
     easier: str
     harder: str
-    difference: float
+    difference: float | None
+    """None if no pair has both values."""
     p_holm: float
 
     @property
@@ -72,9 +73,14 @@ def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
     ]
 
 
-def _test_pair(differences: Floats) -> tuple[float, float]:
-    """Return the mean difference and the one-sided p-value of a paired t-test."""
+def _test_pair(differences: Floats) -> tuple[float | None, float]:
+    """Return the mean difference and the one-sided p-value of a paired t-test.
+
+    Fewer than two pairs show nothing: their p-value is 1.
+    """
     finite = differences[np.isfinite(differences)]
+    if finite.size < 2:
+        return (float(finite[0]) if finite.size else None), 1.0
     mean, spread = float(finite.mean()), float(finite.std(ddof=1))
     if spread == 0:
         return mean, 0.0 if mean > 0 else 1.0

@@ -105,14 +105,18 @@ def population(
 def group_std(
     level: DifficultyConfig, group_size: int, groups: int, reader: Reader = LEXICAL
 ) -> Floats:
-    """Return the standard deviation of final emotion / 100 in each group of random supporters."""
+    """Return the standard deviation of final emotion / 100 in each group of random supporters.
+
+    It is exactly 0 where all are equal: their mean may differ from them in the last bit.
+    """
     keys = [
         ConversationKey(SEED, 1, group, sample, HELD_OUT)
         for group in range(groups)
         for sample in range(group_size)
     ]
     finals = _converse(level, random_supporter, keys, reader).finals / 100
-    return np.asarray(finals.reshape(groups, group_size).std(axis=1))
+    by_group = finals.reshape(groups, group_size)
+    return np.where(np.ptp(by_group, axis=1) > 0, by_group.std(axis=1), 0.0)
 
 
 def _converse(

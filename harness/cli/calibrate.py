@@ -19,6 +19,7 @@ from harness.calibration.validity.replies import pairs
 from harness.cli import options, untrained
 from harness.compose import planner
 from harness.compose.plan import Plan
+from harness.config.difficulty import SHIPPED_LEVELS
 from harness.config.run import LEVELS, DifficultyConfig, RunConfig
 from harness.config.simulator import IN_PROCESS
 from harness.errors import ConfigError, DataError
@@ -54,7 +55,7 @@ def calibrate(
     untrained.refuse_others(overrides, "calibrate", TAKEN)
     plan = planner.plan(_with_levels(overrides))
     _refuse_other_axes(plan)
-    configs = [point.config for point in plan.points]
+    configs = easiest_first([point.config for point in plan.points])
     if configs[0].simulator.kind == "served":
         _refuse_format(words, "the admission test of a served user")
         from harness.cli import admission
@@ -171,6 +172,17 @@ def _with_levels(overrides: Sequence[str]) -> list[str]:
     """Add all named levels to the overrides, unless these choose levels."""
     chosen = any(word.lstrip("+").startswith(f"{GROUP}=") for word in overrides)
     return [*overrides] if chosen else [f"{GROUP}={','.join(LEVELS)}", *overrides]
+
+
+def easiest_first(configs: Sequence[RunConfig]) -> list[RunConfig]:
+    """Return the configs with harness's own levels from easy to hard, in the places they have.
+
+    Each level is tested against the next, so that in another order a good level would be refused.
+    """
+    known = SHIPPED_LEVELS["scripted"]
+    own = [config for config in configs if config.difficulty.name in known]
+    ordered = iter(sorted(own, key=lambda config: known.index(config.difficulty.name)))
+    return [next(ordered) if config in own else config for config in configs]
 
 
 def _medium(config: RunConfig) -> DifficultyConfig:

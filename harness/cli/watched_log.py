@@ -36,7 +36,7 @@ from harness.stopping.rule import StopAdvice
 SHARE = 0.004
 GROWN = 1.25
 """The law is fitted again once there are so many times the rows it was fitted on."""
-KEPT = ("step", "entropy", columns.EVALUATION, f"{columns.EVALUATION}_se")
+KEPT = ("step", "entropy", columns.EVALUATION)
 NO_ROWS = "metrics.jsonl has no rows"
 
 
@@ -107,8 +107,7 @@ class _MetricRows:
         evaluated, measured = np.isfinite(rows[:, 2]), np.isfinite(rows[:, 1])
         if bounds is not None:
             evaluated &= (rows[:, 2] >= bounds[0]) & (rows[:, 2] <= bounds[1])
-        steps, rewards, errors = rows[evaluated][:, [0, 2, 3]].T
-        return RewardCurve(steps, rewards, errors, rows[measured, 1])
+        return RewardCurve(rows[evaluated, 0], rows[evaluated, 2], rows[measured, 1])
 
 
 def _row(line: bytes) -> tuple[float | None, ...] | None:
@@ -207,9 +206,7 @@ class FollowedLog:
             return replace(self._view, status="unreadable", reason=error.problem.message)
         cleaned = clean.clean(table, chosen.entropy, chosen.reward, following.choice.reward_range)
         points = cleaned.points
-        curve = RewardCurve(
-            points.steps, points.reward, np.full(len(points), np.nan), cleaned.entropy
-        )
+        curve = RewardCurve(points.steps, points.reward, cleaned.entropy)
         last = int(cleaned.steps.max(initial=0))
         kind = "rows of another program"
         kind += "" if following.steps else " with an unknown last step (give --steps)"

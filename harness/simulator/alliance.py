@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
 
-from harness.config.run import EMOTIONAL_INTENTIONS, STRATEGIES
+from harness.config.run import EMOTIONAL_INTENTIONS, INTENTIONS, STRATEGIES
 from harness.simulator.account import intention_of
 from harness.simulator.protocol import UserTurn, memory_of
 from harness.simulator.scripted import dynamics
@@ -112,6 +112,8 @@ def _is_wanted(before: UserTurn, after: UserTurn) -> bool | None:
 
 
 def wants_solving(turn: UserTurn) -> bool | None:
-    """Return whether the user wants work on the problem; None if their intention is unknown."""
+    """Return whether the user wants work on the problem; None if their intention is unknown, such
+    as one of a plug-in's own.
+    """
     intention = intention_of(turn)
-    return None if intention is None else intention not in EMOTIONAL_INTENTIONS
+    return intention not in EMOTIONAL_INTENTIONS if intention in INTENTIONS else None

@@ -30,8 +30,6 @@ class RewardCurve:
     """Steps with a reward. Shape (n,)."""
     reward: Floats
     """The reward at `steps`. Shape (n,)."""
-    reward_se: Floats
-    """Standard error of each reward, nan if it is not known. Shape (n,)."""
     entropy: Floats
     """H, nats, of the rows so far in the order of their steps. Shape (m,)."""
 
@@ -71,11 +69,9 @@ def average_blocks(curve: RewardCurve) -> RewardCurve:
     first = count % size  # the oldest block may be short: the newest rows count most
     edges = np.unique(np.r_[0, np.arange(first, count, size)])
     lengths = np.diff(np.r_[edges, count])
-    spread = np.add.reduceat(curve.reward**2, edges) / lengths
     means = np.add.reduceat(curve.reward, edges) / lengths
-    error = np.sqrt(np.maximum(spread - means**2, 0.0) / np.maximum(lengths - 1, 1))
     last = np.r_[edges[1:], count] - 1
-    return RewardCurve(curve.steps[last], means, error, curve.entropy)
+    return RewardCurve(curve.steps[last], means, curve.entropy)
 
 
 @dataclass(frozen=True)

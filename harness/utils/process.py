@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import sys
 import threading
@@ -18,6 +19,7 @@ POLL_S = 0.2
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 UMASK = "HARNESS_UMASK"
 PRIVATE = "077"
+OCTAL = re.compile("[0-7]{1,3}|0[0-7]{3}")
 DEBUG = "HARNESS_DEBUG"
 """Variable set by --debug, also for the processes of runs: tracebacks are printed too."""
 
@@ -62,10 +64,9 @@ def keep_private() -> None:
     not octal.
     """
     umask = os.environ.get(UMASK, PRIVATE)
-    try:
-        os.umask(int(umask, 8) & 0o777)
-    except ValueError as error:
-        raise ConfigError(f"{UMASK} must be an octal number as in 027, got {umask!r}") from error
+    if not OCTAL.fullmatch(umask):  # int() would also take -27, which opens files to everybody
+        raise ConfigError(f"{UMASK} must be an octal number as in 027, got {umask!r}")
+    os.umask(int(umask, 8))
 
 
 def defer_stops() -> None:

@@ -110,3 +110,8 @@ def test_other_users_have_no_shipped_anchors() -> None:
     for users, simulator in others:
         assert shipped_anchors.shipped(users, simulator) is None
         assert math.isnan(shipped_anchors.share(0.5, users, simulator))
+
+
+def test_a_group_of_equal_emotions_has_no_spread_at_any_size() -> None:
+    std = population.group_std(replace(LEVELS["medium"], turn_cap=1), 3, 80)
+    assert (std == 0).sum() == (std < 1e-9).sum() > 0

@@ -1,5 +1,8 @@
 """The order of levels: shown where it is there, not where it is not."""
 
+import json
+from dataclasses import asdict
+
 import numpy as np
 
 from harness.calibration.interval import Floats
@@ -40,6 +43,17 @@ def test_a_missing_value_leaves_its_pair_out() -> None:
     step = order_tests(values)[0]
     assert np.isfinite(step.difference)
     assert step.holds
+
+
+def test_a_measure_without_values_shows_no_order_and_can_be_written() -> None:
+    values = levels([0.3, 0.3])
+    values["easy"]["need_expression"][:] = np.nan
+    values["hard"]["need_expression"][1:] = np.nan
+    steps = [step for step in order_tests(values) if step.measure == "need_expression"]
+    assert [step.holds for step in steps] == [False, False]
+    assert steps[0].difference is None
+    assert steps[1].difference is not None
+    json.dumps([asdict(step) for step in steps], allow_nan=False)
 
 
 def test_differences_without_spread_are_decided_by_their_sign() -> None:

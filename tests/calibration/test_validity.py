@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.calibration.interval import ConfidenceInterval
+from harness.calibration.interval import ConfidenceInterval, share
+from harness.calibration.validity import admission
 from harness.calibration.validity import measure as validity
 from harness.calibration.validity.measure import Validity
 from harness.calibration.validity.replies import HALVES, PAIRS, pairs, singles, texts
@@ -158,3 +159,19 @@ def test_a_damaged_row_is_named(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as caught:
             columns(damaged, names, rules)
         assert str(caught.value).startswith(f"{damaged}:4: {problem}, got ")
+
+
+def test_a_model_that_hears_half_of_each_conversations_cruelty_is_not_taken_for_deaf() -> None:
+    def measured(hurt: list[float]) -> ConfidenceInterval | None:
+        changes = {kind: np.zeros((3, 4)) for kind in admission.KINDS}
+        changes["cruel"] = np.array([hurt, hurt, [np.nan] * 4])
+        answers = admission.AnswerSummary(
+            finals={kind: np.zeros(3) for kind in admission.KINDS},
+            changes=changes | {kind: np.zeros(3) for kind in admission.FIRST_KINDS},
+            start=40, asked_word=[], repeated=[], lost=[], appraised=0, spoken=0,
+        )  # fmt: skip
+        return admission.measure(answers, admission.FaultCounts(0, 0))["cruel_heard"]
+
+    assert measured([-5, 0, -5, 0]) == ConfidenceInterval(0.5, 0.5, 0.5)
+    assert measured([-5] * 4) == share([True, True])
+    assert measured([0] * 4) == share([False, False])

@@ -1,11 +1,13 @@
 """The calibrate command: bad usage in a sentence, and a whole calibration as users run it."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from harness.cli import calibrate, untrained
+from harness.compose import planner
 from harness.config.run import LEVELS
 from harness.testing.commands import harness, here
 
@@ -93,3 +95,12 @@ def test_the_named_levels_meet_what_is_published_and_stand_in_order(tmp_path: Pa
 def test_the_keys_that_a_card_depends_on_are_taken() -> None:
     words = ["algorithm.group_size=4", "difficulty=hard", "difficulty.threshold=.5"]
     untrained.refuse_others([*words, "simulator=second"], "calibrate", calibrate.TAKEN)
+
+
+def test_harness_s_own_levels_are_measured_from_easy_to_hard_however_they_are_named() -> None:
+    words = ["difficulty=hard,adversarial,medium,easy"]
+    configs = [point.config for point in planner.plan(words).points]
+    mine = replace(configs[0], difficulty=replace(configs[0].difficulty, name="mine"))
+    ordered = calibrate.easiest_first([*configs[:2], mine, *configs[2:]])
+    names = [config.difficulty.name for config in ordered]
+    assert names == ["easy", "medium", "mine", "hard", "adversarial"]

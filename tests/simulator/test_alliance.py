@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.config.run import INTENTIONS, DifficultyConfig
-from harness.simulator.alliance import NOT_MEASURED, Alliance, alliance
+from harness.simulator.alliance import NOT_MEASURED, Alliance, alliance, wants_solving
 from harness.simulator.protocol import ConversationKey, IndexedState, SupporterReply, UserTurn
 from harness.simulator.scripted.user import ScriptedSimulator
 from harness.simulator.second.user import SecondSimulator
@@ -104,6 +105,13 @@ def test_a_served_user_says_whether_a_reply_serves_and_keeps_no_trust() -> None:
     assert found.goal == 1.0  # the endpoint finds every reply fitting
     assert found.task is not None
     assert found.mean == pytest.approx((found.goal + found.task) / 2)
+
+
+def test_an_intention_of_a_plug_in_alone_says_nothing_of_the_task() -> None:
+    user = SimpleNamespace(intention="companionship")
+    (turn,) = talk("advice")
+    turns = [turn.with_state(SimpleNamespace(user=user))] * 2
+    assert (wants_solving(turns[0]), alliance(turns)) == (None, NOT_MEASURED)
 
 
 def test_a_second_user_is_served_by_what_they_came_for() -> None:

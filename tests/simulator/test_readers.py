@@ -251,6 +251,16 @@ def test_a_folder_without_a_model_is_refused(made: tuple[str, str], tmp_path: Pa
         lm_reader(str(tmp_path), made[1])
 
 
+def test_a_home_that_nobody_has_is_refused_by_key() -> None:
+    for key, arguments in (
+        ("simulator.reader_head", ("smollm2_135m", "~nobody-at-all/x")),
+        ("simulator.reader_model", ("~nobody-at-all/x", "")),
+    ):
+        rule = rf"^{key}: must be a path that can be found, .*; got '~nobody-at-all/x'$"
+        with pytest.raises(ConfigError, match=rule):
+            lm_reader(*arguments)
+
+
 def test_keys_of_the_reader_are_refused_where_they_do_nothing() -> None:
     with pytest.raises(ConfigError, match=r"^simulator\.reader_model must be .*, got ''"):
         planner.point(["simulator.reader=lm"])

@@ -19,7 +19,16 @@ from harness.simulator.served.quoting import quote_reply
 from harness.simulator.served.simulator import ServedSimulator
 from harness.simulator.served.wording import HOPES, changes
 from harness.testing.simulator_contract import HOSTILE, REPLIES, SimulatorContract, converse, key
-from tests.simulator.endpoint import Body, Endpoint, Script, completion, data, purpose, serving
+from tests.simulator.endpoint import (
+    Body,
+    Endpoint,
+    Script,
+    completion,
+    data,
+    purpose,
+    response,
+    serving,
+)
 from tests.simulator.served import BRIEF, connected, talk_with, users
 
 
@@ -178,23 +187,25 @@ def test_talk_of_the_machinery_is_a_leak_at_every_level() -> None:
 
 
 def test_a_leak_is_asked_again_once() -> None:
-    def leaks(times: int) -> Script:
-        leaked: list[int] = []
+    advice = completion('{"say": "Please give me advice."}')
+
+    def replies(*wires: bytes) -> Script:
+        left = list(wires)
 
         def script(number: int, body: Body) -> bytes | None:
-            if purpose(body) != "reply":
-                return None
-            leaked.append(number)
-            advice = completion('{"say": "Please give me advice."}')
-            return advice if len(leaked) <= times else None
+            return left.pop(0) if purpose(body) == "reply" and left else None
 
         return script
 
     level = replace(BRIEF, intentions=["advice"], turn_cap=2)
-    turns, tally, _ = talk_with(leaks(1), level)
+    turns, tally, _ = talk_with(replies(advice), level)
     assert turns[-1].ended == "cap"
     assert tally.retries == {"leaked": 1}
-    turns, tally, _ = talk_with(leaks(2), level, retries=9)
+    slow = response("slow down", "429 Too Many Requests")
+    turns, tally, _ = talk_with(replies(slow, advice), level)
+    assert turns[-1].ended == "cap"
+    assert tally.retries == {"rate_limit": 1, "leaked": 1}
+    turns, tally, _ = talk_with(replies(advice, slow, advice), level, retries=9)
     assert (turns[-1].ended, turns[-1].why) == ("failed", {"fault": "leaked"})
     assert not any("advice" in turn.text for turn in turns)
 

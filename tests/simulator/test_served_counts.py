@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 
 import pytest
 
 from harness.simulator.served.completions import retry_after_s
+from harness.simulator.served.usage import Limits
 from tests.simulator.endpoint import Body, completion, play, response
-from tests.simulator.served import talk_with
+from tests.simulator.served import config, talk_with
 
 
 def counted(body: Body, tokens: object) -> bytes:
@@ -38,6 +40,22 @@ def test_an_impossible_token_count_is_not_counted(tokens: object) -> None:
 def test_an_impossible_retry_date_asks_for_no_impossible_wait(text: str) -> None:
     wait_s = retry_after_s({"retry-after": text})
     assert wait_s is None or 0 <= wait_s < 10**12
+
+
+def test_calls_that_waited_for_a_slow_one_keep_to_the_limits_too() -> None:
+    async def admitted() -> list[float]:
+        limits, at_s = Limits(config("http://h/v1", concurrency=1, requests_per_minute=1200)), []
+
+        async def call(seconds: float) -> None:
+            async with limits.call(1):
+                at_s.append(time.monotonic())
+                await asyncio.sleep(seconds)
+
+        await asyncio.gather(call(0.5), *(call(0) for _ in range(6)))
+        return at_s
+
+    _, first, *_, last = asyncio.run(admitted())
+    assert last - first > 0.22, "five waits of 0.05 s at 1,200 a minute"
 
 
 def test_a_false_token_count_delays_no_call_longer_than_a_true_one_could() -> None:

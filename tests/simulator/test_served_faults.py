@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import time
 from email.utils import formatdate
 
@@ -14,7 +15,9 @@ from harness.config.run import DifficultyConfig
 from harness.config.simulator import SIMULATOR_FAULTS
 from harness.errors import ConfigError, EndpointError
 from harness.simulator.protocol import ConversationKey, SupporterReply
+from harness.simulator.served import answers
 from harness.simulator.served.completions import Request, retry_after_s
+from harness.simulator.served.faults import EndpointFault
 from harness.simulator.served.simulator import check_endpoint
 from harness.testing.simulator_contract import REPLIES, converse, key
 from tests.simulator.endpoint import DRIP, HANG, Body, completion, data, purpose, response, serving
@@ -51,6 +54,17 @@ def test_a_fault_that_passes_leaves_no_trace_but_in_the_count(name: str) -> None
     assert turns[-1].ended == "cap"
     assert tally.retries == {kind: 1}
     assert not tally.given_up
+
+
+def test_a_fault_says_which_value_of_an_appraisal_is_wrong() -> None:
+    good = {"reason": "So it felt.", "target_fit": "partly", "change": 5}
+    for field, rule in (
+        ("reason", "malformed: reason must be text, got None"),
+        ("target_fit", "malformed: target_fit must be one of against, none, partly, fully, got No"),
+        ("change", "out_of_range: change must be one of [0, 5], got None"),
+    ):
+        with pytest.raises(EndpointFault, match=re.escape(rule)):
+            answers.appraisal(json.dumps(good | {field: None}), [0, 5])
 
 
 @pytest.mark.parametrize("say", ["", "   ", "...", "\u200b\u202e"])

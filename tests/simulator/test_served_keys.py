@@ -128,6 +128,18 @@ def test_a_word_in_place_of_a_key_is_a_word_and_no_text_takes_long() -> None:
         assert time.process_time() - began < 2
 
 
+@pytest.mark.parametrize("letters", ["ntb", "%s%"])
+def test_a_key_of_any_letters_is_found_however_it_is_escaped_and_in_time(letters: str) -> None:
+    value = f"sk-a{letters}-0123456"
+    redact = redactor(value)
+    for spelt in (value, "\\".join(value), "\\n".join(value), "\n".join(value)):
+        assert redact(f"who is {spelt}?") == "who is KEY?"
+    for hostile in (value[:4] + r"\n\t\b\r" * 10_000, f"{value[:-1]} " * 5_000):
+        began = time.process_time()
+        assert redact(hostile) == hostile
+        assert time.process_time() - began < 2
+
+
 def test_no_other_credentials_of_the_environment_go_to_the_endpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

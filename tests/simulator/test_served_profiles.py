@@ -32,6 +32,7 @@ JO = {"id": "jo-1", "persona": "Jo", "facts": ["My landlord sold the house."]}
         (json.dumps(JO | {"about": "x" * 100_000}), "a line must be at most 100,000 bytes"),
         (json.dumps(JO | {"about": "x" * 4001}), "about must be at most 4,000 char.* got 4,001"),
         (json.dumps(JO | {"fact": []}), "a key must be one of .*got 'fact'; nearest: facts"),
+        ('{"facts": ["A."], "facts": ["B."]}', "a key must be there once, got 'facts' again"),
         (json.dumps({**JO, "facts": []}), r"facts must be a list of 1 to 60 texts, got \[\]"),
         (json.dumps({**JO, "facts": [7]}), "facts must be text, got 7"),
         (json.dumps({**JO, "facts": ["\u200b"]}), "facts must have words"),

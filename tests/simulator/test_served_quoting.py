@@ -7,7 +7,13 @@ import time
 
 import pytest
 
-from harness.simulator.served.quoting import plain
+from harness.simulator.served.quoting import (
+    LONGEST_QUOTE,
+    LONGEST_REPLY,
+    clean_user_text,
+    plain,
+    quote_reply,
+)
 
 LONG = 8_000
 
@@ -56,3 +62,10 @@ def test_words_and_signs_of_any_language_stay() -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467 \u2764\ufe0f\u200d\U0001f525"
     for text in (family, "我很难过，你呢？", "a < b | c > d: [x]", "My user: none."):
         assert plain(text) == text
+
+
+@pytest.mark.parametrize("word", ["很难过", "sad"])
+def test_a_text_without_blanks_is_cut_at_its_limit_and_not_at_its_first_blank(word: str) -> None:
+    quote, spoken = quote_reply(f"你好 {word * 1000}"), clean_user_text(f"你好 {word * 1000}")
+    assert (len(quote), len(spoken)) == (LONGEST_QUOTE, LONGEST_REPLY)
+    assert quote_reply("kind words " * 999) == "kind words " * 181 + "kind ..."

@@ -27,14 +27,13 @@ def course(reward: Floats, entropy: tuple[float, float], noise: float = 0.004) -
     steps = np.r_[1.0, np.arange(EVERY, STEPS + 1, EVERY)]
     noisy = reward + noise * rng.standard_normal(len(steps))
     h = np.linspace(*entropy, STEPS)
-    return RewardCurve(steps, noisy, np.full(len(steps), noise), h)
+    return RewardCurve(steps, noisy, h)
 
 
 def so_far(whole: RewardCurve, count: int) -> RewardCurve:
     """The first `count` evaluations and the rows up to the last of them."""
     rows = int(whole.steps[count - 1])
-    steps, reward, error = (v[:count] for v in (whole.steps, whole.reward, whole.reward_se))
-    return RewardCurve(steps, reward, error, whole.entropy[:rows])
+    return RewardCurve(whole.steps[:count], whole.reward[:count], whole.entropy[:rows])
 
 
 def advices(whole: RewardCurve) -> list[StopAdvice]:
@@ -60,7 +59,7 @@ def test_a_flat_reward_is_stopped_sooner_with_less_entropy_and_less_room() -> No
 
 
 def test_the_forecast_of_a_run_without_noise_is_the_formula_in_the_docs() -> None:
-    whole = RewardCurve(np.arange(1.0, 11), np.full(10, 0.6), np.full(10, 0.0), np.full(10, 1.0))
+    whole = RewardCurve(np.arange(1.0, 11), np.full(10, 0.6), np.full(10, 1.0))
     told = rule.advise(whole, 20)
     known = calibration.load_shipped()
     assert told.expected_gain == pytest.approx(
@@ -69,7 +68,7 @@ def test_the_forecast_of_a_run_without_noise_is_the_formula_in_the_docs() -> Non
 
 
 def test_few_evaluations_that_agree_by_luck_are_not_taken_for_no_noise() -> None:
-    whole = RewardCurve(np.arange(1.0, 6), np.full(5, 0.6), np.full(5, 0.02), np.full(5, 1.0))
+    whole = RewardCurve(np.arange(1.0, 6), np.full(5, 0.6), np.full(5, 1.0))
     reading = curves.summarise(whole, 10, RewardRange())
     assert not isinstance(reading, str)
     assert reading.noise == 0
@@ -121,7 +120,7 @@ def test_too_few_evaluations_give_no_advice_and_the_reason() -> None:
 
 def test_a_log_without_entropy_gives_no_advice() -> None:
     whole = course(FLAT, (0.4, 0.02))
-    bare = RewardCurve(whole.steps, whole.reward, whole.reward_se, np.empty(0))
+    bare = RewardCurve(whole.steps, whole.reward, np.empty(0))
     assert rule.advise(bare, STEPS).word == "watch"
 
 
@@ -137,9 +136,7 @@ SERIES = st.lists(st.floats(0, 1, allow_subnormal=False), min_size=5, max_size=3
 def made(rewards: list[float]) -> RewardCurve:
     steps = np.r_[1.0, EVERY * np.arange(1.0, len(rewards))]
     rows = int(steps[-1])
-    return RewardCurve(
-        steps, np.array(rewards), np.full(len(steps), 0.02), np.linspace(1.9, 0.5, rows)
-    )
+    return RewardCurve(steps, np.array(rewards), np.linspace(1.9, 0.5, rows))
 
 
 @given(SERIES, st.floats(0.01, 100), st.floats(-10, 10))
@@ -147,7 +144,7 @@ def test_the_advice_for_a_reward_in_other_units_is_the_same(
     rewards: list[float], scale: float, shift: float
 ) -> None:
     one = made(rewards)
-    other = RewardCurve(one.steps, scale * one.reward + shift, scale * one.reward_se, one.entropy)
+    other = RewardCurve(one.steps, scale * one.reward + shift, one.entropy)
     shifted = RewardRange(scale, scale + shift)
     told, again = rule.advise(one, 1000), rule.advise(other, 1000, shifted)
     assert told.p_gain is not None
@@ -165,7 +162,7 @@ def test_rows_after_now_change_nothing(rewards: list[float], count: int) -> None
     alone = made(rewards[:count])
     assert np.array_equal(now.reward, alone.reward)
     h = now.entropy
-    alone = RewardCurve(alone.steps, alone.reward, alone.reward_se, h)
+    alone = RewardCurve(alone.steps, alone.reward, h)
     assert rule.advise(now, 1000) == rule.advise(alone, 1000)
 
 
@@ -183,14 +180,11 @@ def test_numbers_are_finite_and_ordered(rewards: list[float], last: int) -> None
 def test_a_reward_at_every_step_is_averaged_into_few_blocks() -> None:
     steps = np.arange(1.0, 1001)
     noise = np.random.default_rng(0).standard_normal(1000)
-    whole = RewardCurve(
-        steps, 0.5 + 0.1 * noise, np.full(1000, np.nan), np.linspace(1.9, 0.5, 1000)
-    )
+    whole = RewardCurve(steps, 0.5 + 0.1 * noise, np.linspace(1.9, 0.5, 1000))
     few = curves.average_blocks(whole)
     assert len(few.steps) <= curves.MOST_BLOCKS + 1
     assert few.steps[-1] == 1000
     assert few.reward[-1] == pytest.approx(whole.reward[-40:].mean())
-    assert few.reward_se[-1] == pytest.approx(0.1 / np.sqrt(40), rel=0.5)
 
 
 def test_a_reward_of_unknown_range_is_judged_by_the_range_it_has_shown() -> None:

@@ -17,7 +17,7 @@ def made(seed: int, evaluations: int) -> Run:
     steps = np.asarray(10.0 * np.arange(1, evaluations + 1), np.float64)
     reward = np.cumsum(rng.normal(0.02, 0.05, evaluations))
     seen = Seen(steps, np.ones(evaluations), np.ones(evaluations), steps, reward, int(steps[-1]))
-    return Run(f"{seed}-easy", "plain", seen, np.full(evaluations, 0.02))
+    return Run(f"{seed}-easy", "plain", seen)
 
 
 def best(runs: list[Run], loss: float, big: float) -> float:

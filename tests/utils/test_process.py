@@ -1,9 +1,13 @@
 """What a process sets up for itself."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+
+from harness.errors import ConfigError
+from harness.utils import process
 
 HOLES = """
 import ctypes, sys
@@ -37,3 +41,20 @@ def test_large_blocks_that_are_freed_between_others_are_returned() -> None:
     may, returned = resident_mb("returned")
     assert may == "True"
     assert 45 <= kept - returned <= 55
+
+
+@pytest.mark.parametrize("umask", ["-27", "0o27", " 27", "", "28", "7777"])
+def test_a_umask_that_is_no_octal_number_is_refused(
+    umask: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(process.UMASK, umask)
+    before = os.umask(0o077)
+    try:
+        with pytest.raises(ConfigError, match=f"must be an octal number as in 027, got '{umask}'"):
+            process.keep_private()
+        for accepted in ("027", "27", "0027"):
+            monkeypatch.setenv(process.UMASK, accepted)
+            process.keep_private()
+            assert os.umask(0o077) == 0o027
+    finally:
+        os.umask(before)

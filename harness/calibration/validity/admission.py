@@ -235,9 +235,10 @@ def _turn_share(hits: ArrayLike, changes: Floats) -> ConfidenceInterval | None:
     values = np.where(np.isfinite(changes), np.asarray(hits, float), np.nan)
     conversations = np.broadcast_to(np.arange(len(changes))[:, None], changes.shape)
     interval = clustered_mean(values.ravel(), conversations.ravel())
-    if interval is None or interval.low < interval.high:
+    if interval is None or 0 < interval.value < 1:
         return interval
-    return share([interval.value > 0.5] * len(changes))  # all equal: an interval of positive width
+    answered = np.isfinite(changes).any(axis=1).sum()
+    return share([interval.value == 1] * answered)  # all equal: an interval of positive width
 
 
 def _rate(faults: int, good: int) -> ConfidenceInterval | None:

@@ -141,6 +141,15 @@ def read(path: Path) -> ClassifierHead:
     return head
 
 
+def expanded(key: str, name: str) -> Path:
+    """Return a path with `~` expanded. Raises ConfigError, naming `key`, if that has no home."""
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:
+        rule = "must be a path that can be found, but the home folder of ~ is not known"
+        raise ConfigError(f"{key}: {rule}; got {name!r}") from error
+
+
 def _extraction(values: Mapping[str, Any]) -> Extraction:
     layers = {name: tuple(values[name]) for name in ("mean_layers", "last_layers")}
     return Extraction(**{**values, **layers})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,7 +41,7 @@ def lm_reader(model: str, head: str = "") -> LmReader:
             f"simulator.reader: lm needs {', '.join(missing)}: "
             f"{installation.install_command('train')}, or choose simulator.reader=lexical"
         )
-    path = Path(head).expanduser() if head else heads.SHIPPED
+    path = heads.expanded("simulator.reader_head", head) if head else heads.SHIPPED
     fitted_head = heads.read(path)
     from harness.simulator.readers.states import SentenceStates  # imported late: takes seconds
 

@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -19,7 +18,7 @@ from transformers.utils import logging
 
 from harness.embedded import models as embedded
 from harness.errors import ConfigError
-from harness.simulator.readers.head import Extraction, Floats, ReaderModelIdentity
+from harness.simulator.readers.head import Extraction, Floats, ReaderModelIdentity, expanded
 from harness.utils.terminal import shorten_middle
 
 BATCH = 64
@@ -37,7 +36,7 @@ class SentenceStates:
 
         `dtype` is the type of weights and states. A reader uses single precision everywhere.
         """
-        path = Path(name).expanduser()
+        path = expanded("simulator.reader_model", name)
         if name in embedded.MODELS:
             path = embedded.ensure(name, "simulator.reader_model")
         folder = path if path.is_dir() else name

@@ -103,7 +103,9 @@ def appraisal(content: str, allowed: Sequence[int]) -> ServedAppraisal:
             "out_of_range", f"change must be one of {list(allowed)}, got {change!r:.40}"
         )
     fit, reason = fields.get("target_fit"), fields.get("reason")
-    if fit not in FITS or not isinstance(reason, str):
+    if not isinstance(reason, str):
+        raise EndpointFault("malformed", f"reason must be text, got {reason!r:.40}")
+    if fit not in FITS:
         raise EndpointFault(
             "malformed", f"target_fit must be one of {', '.join(FITS)}, got {fit!r:.40}"
         )

@@ -19,8 +19,12 @@ from harness.simulator.served.faults import EndpointFault, fault_of_status
 
 SHORTEST_KEY = 8
 """A shorter key is a placeholder such as `EMPTY`, which also occurs in ordinary text."""
-_BETWEEN = r"(?:[^!-\[\]-~]|(?<=\\)(?:[bfnrt]|u(?!00[2-7])[0-9a-fA-F]{4}))*"
-"""Invisible characters, plain or JSON-escaped, that may separate the characters of the key."""
+_INVISIBLE, _ESCAPE = r"[^!-\[\]-~]", r"(?<=\\)(?:[bfnrt]|u(?!00[2-7])[0-9a-fA-F]{4})"
+_BETWEEN = (rf"(?:{_INVISIBLE}|{_ESCAPE}){{0,64}}+", rf"(?:{_INVISIBLE}){{0,64}}+")
+"""Characters that may separate the characters of the key: invisible ones, JSON-escaped or plain.
+Both are tried, since backslash and n are a line's end or, after a backslash, the key's own n. Few
+and possessive: with backtracking, 2 kB of such escapes could take minutes.
+"""
 Redact = Callable[[str], str]
 
 
@@ -33,10 +37,11 @@ def redactor(key: str) -> Redact:
     visible = [c for c in key if c not in " \\"]
     if len(visible) < SHORTEST_KEY:
         return str
-    first, *rest_patterns = (f"(?:{re.escape(c)}|%su00(?i:{ord(c):02x}))" for c in visible)
-    patterns = [first % r"(?<!\\)\\+", *(other % "" for other in rest_patterns)]
-    pattern = re.compile(_BETWEEN.join(patterns))
-    return lambda text: pattern.sub("KEY", text)
+    before = [r"(?<!\\)\\+", *[""] * (len(visible) - 1)]
+    spelt = zip(visible, before, strict=True)
+    patterns = [f"(?:{re.escape(c)}|{escape}u00(?i:{ord(c):02x}))" for c, escape in spelt]
+    with_escapes, plain = (re.compile(between.join(patterns)) for between in _BETWEEN)
+    return lambda text: plain.sub("KEY", with_escapes.sub("KEY", text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from queue import SimpleQueue
@@ -44,8 +45,8 @@ class EndpointFault(Exception):
         self.kind, self.retry_after_s, self.status = kind, retry_after_s, status
 
 
-def allowed_tries(kind: str, retries: int) -> int:
-    """Return the total number of tries for a call that has met a fault of this kind."""
+def allowed_faults(kind: str, retries: int) -> int:
+    """Return the number of faults of this kind that ends a request, whatever else it met."""
     if kind in NO_RETRY:
         return 1
     return 1 + min(1, retries) if kind in ONE_RETRY else 1 + retries
@@ -158,6 +159,7 @@ class RetryBudget:
         self._retries, self._outages = retries, outages
         self._over_before = outages.over if outages else 0
         self._is_last = False
+        self._met: Counter[str] = Counter()
 
     async def take(self) -> None:
         """Take one more try, after waiting out an outage. Raises EndpointError."""
@@ -171,7 +173,9 @@ class RetryBudget:
         After an outage the count restarts. If the probe is answered, the request gets one more
         try, because the endpoint may have just come back.
         """
-        if self.made < allowed_tries(fault.kind, self._retries):
+        self._met[fault.kind] += 1
+        allowed = allowed_faults(fault.kind, self._retries)
+        if self.made <= self._retries and self._met[fault.kind] < allowed:
             return False
         if self._outages is None or fault.kind not in AWAY:
             return True
@@ -179,6 +183,7 @@ class RetryBudget:
             spent, self._is_last = self._is_last, True
             return spent
         self.made, self._over_before, self._is_last = 0, self._outages.over, False
+        self._met.clear()
         return False
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,8 +148,16 @@ def _object(where: str, line: str) -> dict[str, Any]:
     if size > LONGEST_LINE_BYTES:
         rule = f"a line must be at most {LONGEST_LINE_BYTES:,} bytes"
         raise ConfigError(f"{where}: {rule}, got {size:,}")
+
+    def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+        """Return an object. Raises ConfigError for a repeated key, of which json keeps the last."""
+        key, count = Counter(key for key, _ in pairs).most_common(1)[0] if pairs else ("", 0)
+        if count > 1:
+            raise ConfigError(f"{where}: a key must be there once, got {key!r:.40} again")
+        return dict(pairs)
+
     try:
-        values = json.loads(line)
+        values = json.loads(line, object_pairs_hook=unique)
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: must be JSON, got {line[:40]!r}") from error
     if not isinstance(values, dict):

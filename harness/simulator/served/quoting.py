@@ -9,6 +9,8 @@ LONGEST_QUOTE = 2000
 """Most characters of a policy's message in the user's prompt."""
 LONGEST_REPLY = 600
 """Most characters of a user's message in the policy's prompt."""
+LONGEST_WORD = 50
+"""Most characters that are left out to end at a blank. Some languages write without blanks."""
 MOST_READ = 4 * LONGEST_QUOTE
 CUT = " ..."
 _SPECIAL = re.compile(
@@ -61,4 +63,6 @@ def _clean_character(character: str) -> str:
 def _shorten(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
-    return text[: longest - len(CUT)].rsplit(" ", 1)[0] + CUT
+    kept = text[: longest - len(CUT)]
+    start, _, last_word = kept.rpartition(" ")
+    return (start if len(last_word) < LONGEST_WORD else kept) + CUT

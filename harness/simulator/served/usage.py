@@ -67,10 +67,14 @@ class Limits:
 
     @contextlib.asynccontextmanager
     async def call(self, tokens: float) -> AsyncIterator[None]:
-        """Admit one call of about `tokens` tokens while the context is open."""
-        await self._requests.take(1)
-        await self.tokens.take(tokens)
+        """Admit one call of about `tokens` tokens while the context is open.
+
+        Its place comes first: calls that had their allowance and then waited for places of slow
+        calls would later go out together, above the limits.
+        """
         async with self._places:
+            await self._requests.take(1)
+            await self.tokens.take(tokens)
             yield
 
 

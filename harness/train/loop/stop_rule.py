@@ -27,7 +27,7 @@ class StopRule:
         self.name = None if obeyed_before else config.trainer.stop_when
         self._steps = config.trainer.steps
         self._entropy: dict[int, float] = {}
-        self._rewards: dict[int, tuple[float, float]] = {}
+        self._rewards: dict[int, float] = {}
 
     def take_all(self, row: Callable[[int], Mapping[str, float | None]], last: int) -> None:
         """Add the rows on disk up to step `last`."""
@@ -38,11 +38,11 @@ class StopRule:
         """Add row `step`, or replace it if it is known."""
         if self.name is None:
             return
-        entropy, reward, error = (values.get(k) for k in ("entropy", REWARD, f"{REWARD}_se"))
+        entropy, reward = values.get("entropy"), values.get(REWARD)
         if entropy is not None:
             self._entropy[step] = entropy
         if reward is not None:
-            self._rewards[step] = reward, np.nan if error is None else error
+            self._rewards[step] = reward
 
     def reason(self, step: int) -> str | None:
         """Return why the run ends after `step`; None if it continues."""
@@ -54,10 +54,10 @@ class StopRule:
     def _curve(self, step: int) -> RewardCurve:
         """Return the curve of the rows up to `step`, without later rows from before a resume."""
         evaluated = sorted(s for s in self._rewards if s <= step)
-        pairs = np.array([self._rewards[s] for s in evaluated]).reshape(-1, 2)
+        rewards = np.array([self._rewards[s] for s in evaluated])
         entropy = [self._entropy[s] for s in sorted(self._entropy) if s <= step]
         steps = np.array(evaluated, dtype=np.float64)
-        return RewardCurve(steps, pairs[:, 0], pairs[:, 1], np.array(entropy))
+        return RewardCurve(steps, rewards, np.array(entropy))
 
     def end_error(self, where: str, step: int, reason: str) -> EarlyEnd:
         """Return the error that ends the run in folder `where` after `step`."""

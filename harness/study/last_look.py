@@ -167,16 +167,19 @@ def _apply_changes(first: StudyStatement, result: Mapping[str, Any]) -> StudySta
         [study_file.link_of(link["name"], _stated_keys(link)) for link in result[part]]
         for part in ("links", "checks")
     )
+    best_of = result.get("best_of", first.best)  # results of older versions lack it
     return replace(
         first,
         question=result["question"],
+        source=result["source"],
         seeds=result["seeds"],
         words=result["words"],
         arms={arm: values["words"] for arm, values in result["arms"].items()},
         links=links,
         checks=checks,
         deciding=result["deciding"],
-        best={name: first.best[name] for name in result["best"]},
+        best={name: best_of[name] for name in result["best"]},
+        rival=(result["rival"] or {}).get("regime"),
         most_seeds=result.get("most_seeds", first.most_seeds),
     )
 

@@ -13,6 +13,7 @@ import pytest
 from harness.errors import DataError
 from harness.law.compare import other_study
 from harness.law.compare.study_outcome import StudyOutcome
+from harness.records import study_file
 from harness.records.study_file import Link
 from harness.report.html import answer
 from harness.report.html.answer import ReportedStudy
@@ -69,6 +70,28 @@ def test_what_is_kept_of_another_study_and_damaged_is_refused(tmp_path: Path) ->
     rule = "result.json: must hold what a study states; got KeyError: 'links'"
     with pytest.raises(DataError, match=rule):
         last_look.read(tmp_path)
+
+
+@pytest.mark.parametrize("before", [{}, {"top": ["hard"]}])
+def test_arms_of_best_that_were_added_later_are_those_that_were_judged(
+    tmp_path: Path, before: dict[str, list[str]]
+) -> None:
+    made = {**arms(4), "easy": (config("easy", 1, False), [Course(gain=0.7)] * 4)}
+    link = Link("top ends higher", "final_reward", "top", "medium", "more", 0.05)
+    best = {"top": ["hard", "easy"]}
+    outcome = study_of(tmp_path, made, [link], best=best, rival="starved")
+    record_of(tmp_path, outcome, 4)
+    record = study_file.read(tmp_path)
+    first = {**record.stated, "best": before, "rival": None, "source": "somebody else"}
+    study_file.write(tmp_path, replace(record, stated=first))
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "result.json").write_text(json.dumps(outcome.to_json()))
+    found = last_look.read(tmp_path)
+    assert present(found.outcome).chosen == {"top": "easy"}
+    assert present(found.outcome).links[0].judged == outcome.links[0].judged
+    assert (found.stated.best, found.stated.rival, found.stated.source) == (
+        best, "starved", "made up"
+    )  # fmt: skip
 
 
 def test_reading_spends_no_error(tmp_path: Path) -> None:

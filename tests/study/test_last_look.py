@@ -117,6 +117,22 @@ def test_runs_that_finished_since_are_counted_and_not_judged(tmp_path: Path) -> 
     assert found.notes[0].startswith("4 runs have finished since the last look")
 
 
+@pytest.mark.parametrize("kept", [("medium", "hard"), ("medium",)])
+def test_a_study_planned_otherwise_since_then_is_not_judged_on_a_part(
+    tmp_path: Path, kept: tuple[str, ...]
+) -> None:
+    written(tmp_path, 6)
+    record = study_file.read(tmp_path)
+    fewer = {arm: {seed: record.arms[arm][seed] for seed in ("1", "2", "3")} for arm in kept}
+    study_file.write(tmp_path, replace(record, arms=fewer))
+    found = last_look.read(tmp_path)
+    assert found.outcome is None
+    assert found.notes == [
+        "planned with other seeds or arms since it was judged: supported, in study/result.json; "
+        "`harness study made` judges it as it is planned now"
+    ]
+
+
 def test_before_it_is_judged_only_what_was_stated_is_told(tmp_path: Path) -> None:
     outcome = study_of(tmp_path, arms(4), [LESS])
     record_of(tmp_path, outcome, 4, judged_at=False)
@@ -156,7 +172,7 @@ def test_damage_is_said_by_file_and_rule(tmp_path: Path, file: str, text: str) -
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("arms", 3), ("links", [{"name": "x"}]), ("deciding", None), ("seeds", {}), ("best", ["z"])],
+    [("arms", 3), ("links", [{"name": "x"}]), ("deciding", None), ("seeds", 5), ("best", ["z"])],
 )
 def test_a_result_of_another_shape_is_no_bug(tmp_path: Path, key: str, value: object) -> None:
     written(tmp_path)

@@ -60,7 +60,7 @@ class CurvePoint:
 def alternative_designs(
     task: PlanningTask, planned: PlannedDesign, studies: SimulatedStudies
 ) -> tuple[AlternativeDesign, ...]:
-    """Return designs with half and twice the seeds, up to power.MOST, and with the pilot's size."""
+    """Return designs with half and twice the seeds and with the pilot's size, up to power.MOST."""
     design, own_size = planned.design, sizes.own_size(task)
     rows = [
         ("half as many seeds", max(2, design.seeds // 2), design.size),
@@ -68,7 +68,7 @@ def alternative_designs(
         ("twice as many seeds", 2 * design.seeds, design.size),
         ("the pilot's own size", task.pilot.seeds, own_size),
     ]
-    rows = [row for row in rows if row[0] != "twice as many seeds" or row[1] <= power.MOST]
+    rows = [row for row in rows if row[1] <= power.MOST]
     return tuple(
         AlternativeDesign(
             name,

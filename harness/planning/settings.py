@@ -47,6 +47,8 @@ class RequestedLevels:
     axes: tuple[str, ...]
     names: tuple[str, ...]
     """The name of each level by its axes, such as difficulty=hard."""
+    overrides: tuple[tuple[str, ...], ...]
+    """The overrides in which each level differs from the others."""
     configs: tuple[RunConfig, ...]
     pairs: tuple[tuple[int, int], ...]
     """Pairs (later, baseline) of levels that differ in one axis."""
@@ -84,7 +86,11 @@ def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLev
         if sum(a != b for a, b in zip(values[later], values[baseline], strict=True)) == 1
     ]
     configs = tuple(point.config for point in plan.points)
-    return RequestedLevels(words, own_keys, axes, tuple(names), configs, tuple(pairs))
+    overrides = tuple(
+        tuple(f"{a}={_format_value(v)}" for a, v in zip(axes, value, strict=True))
+        for value in values
+    )
+    return RequestedLevels(words, own_keys, axes, tuple(names), overrides, configs, tuple(pairs))
 
 
 def typed_keys(words: Sequence[str]) -> frozenset[str]:

@@ -136,7 +136,7 @@ def of_pairs(
         gaps = [_gaps(later, baseline, quantity, length) for length in (later.steps, step)]
         if min(map(len, gaps)) < 2:
             shared = len(set(later.seeds) & set(baseline.seeds))
-            return _too_few(quantity, shared, len(gaps[1]))
+            return _too_few_pairs(quantity, shared, len(gaps[1]))
         variance = max(float(gap.var(ddof=1)) for gap in gaps)
         if variance <= ROUNDING:
             return f"the pairs do not differ in {quantity}, so their spread is not known"
@@ -209,3 +209,13 @@ def _too_few(quantity: str, seeds: int, count: int) -> str:
     if seeds < 2:
         return "one seed does not show how much seeds differ"
     return f"{count} of {seeds} runs of a level have {quantity}, and two are needed"
+
+
+def _too_few_pairs(quantity: str, shared: int, count: int) -> str:
+    if shared < 2:
+        seeds = "no seed" if shared == 0 else "one seed"
+        return (
+            f"two levels of the pilot have {seeds} in common, and two are needed, since a link "
+            "compares runs of the same seed"
+        )
+    return f"{count} of {shared} pairs of the same seed have {quantity}, and two are needed"

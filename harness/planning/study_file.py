@@ -31,8 +31,11 @@ def text(
     `directions`: pair -> 1 if the pilot shows that its later level has more, -1 if less.
     """
     common = [word for word in words if word not in swept_words(requested)]
-    names = _arms(requested.names)
-    arms = {names[name]: _own_words(name) for name in requested.names}
+    names = _arms(requested)
+    arms = {
+        names[name]: list(overrides)
+        for name, overrides in zip(requested.names, requested.overrides, strict=True)
+    }
     lines = [
         f"question: Do these levels differ in {task.effect.quantity}?",
         "source: planned by harness plan",
@@ -61,11 +64,12 @@ def command(out: Path, run: str) -> str:
     return f"mkdir -p {FOLDER} && {copy} && {run}"
 
 
-def _arms(levels: Sequence[str]) -> dict[str, str]:
+def _arms(requested: RequestedLevels) -> dict[str, str]:
     """Return level -> unique name of its arm, valid as a folder name."""
     names: dict[str, str] = {}
-    for number, level in enumerate(levels, 1):
-        name = _arm(level)
+    levels = zip(requested.names, requested.overrides, strict=True)
+    for number, (level, overrides) in enumerate(levels, 1):
+        name = _arm(overrides)
         is_taken = name in names.values()
         names[level] = (
             f"level_{number}" if is_taken or not link_statements.ARM.fullmatch(name) else name
@@ -73,12 +77,8 @@ def _arms(levels: Sequence[str]) -> dict[str, str]:
     return names
 
 
-def _arm(level: str) -> str:
+def _arm(overrides: Sequence[str]) -> str:
     """Return an arm name: difficulty=hard, remedy=none -> hard_none."""
-    values = [part.partition("=")[2] for part in level.split(", ")]
+    values = [override.partition("=")[2] for override in overrides]
     plain = ("".join(c if c.isalnum() else "_" for c in value) for value in values)
     return "_".join(plain).lower().strip("_")
-
-
-def _own_words(name: str) -> list[str]:
-    return name.split(", ")

@@ -62,6 +62,7 @@ def read(name: str) -> StudyFile:
         link_statements.check_once(path, link, best)
     if not links:
         raise ConfigError(f"{path}: links must hold at least one link, got {values.get('links')!r}")
+    link_statements.check_distinct(path, links, study_checks)
     link_statements.check_given(path, links, study_checks)
     if values.get("rival") is not None:
         checks.one_of(f"{path}: rival", str(values["rival"]), RIVALS)

@@ -49,12 +49,25 @@ def read(root: Path, pool: Executor | None = None) -> LastVerdict:
         note = f"not judged yet: `harness study {record.study}` runs what is missing and judges it"
         return LastVerdict(record.study, statement, None, [note])
     try:
+        if not _has_runs_of(record, statement):
+            note = (
+                f"planned with other seeds or arms since it was judged: {result.get('verdict')}, "
+                f"in {looks.RESULT}; `harness study {record.study}` judges it as it is planned now"
+            )
+            return LastVerdict(record.study, statement, None, [note])
         outcome, notes = _judge_again(root, record, statement, result, pool)
     except DAMAGED as error:
         rule = "must hold what a study states"
         got = f"{type(error).__name__}: {plain_file.one_line(error)}"
         raise DataError(f"{root / looks.RESULT}: {rule}; got {got}") from error
     return LastVerdict(record.study, statement, outcome, notes)
+
+
+def _has_runs_of(record: StudyRecord, statement: StudyStatement) -> bool:
+    """Return whether the plan has a run for each arm and seed of the statement."""
+    return all(
+        str(seed) in record.arms.get(arm, {}) for arm in statement.arms for seed in statement.seeds
+    )
 
 
 def _judge_again(
@@ -167,16 +180,19 @@ def _apply_changes(first: StudyStatement, result: Mapping[str, Any]) -> StudySta
         [study_file.link_of(link["name"], _stated_keys(link)) for link in result[part]]
         for part in ("links", "checks")
     )
+    best_of = result.get("best_of", first.best)  # results of older versions lack it
     return replace(
         first,
         question=result["question"],
+        source=result["source"],
         seeds=result["seeds"],
         words=result["words"],
         arms={arm: values["words"] for arm, values in result["arms"].items()},
         links=links,
         checks=checks,
         deciding=result["deciding"],
-        best={name: first.best[name] for name in result["best"]},
+        best={name: best_of[name] for name in result["best"]},
+        rival=(result["rival"] or {}).get("regime"),
         most_seeds=result.get("most_seeds", first.most_seeds),
     )
 

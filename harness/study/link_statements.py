@@ -143,6 +143,15 @@ def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
         raise ConfigError(f"{where}.net_of_null must be false, except for {allowed}, got true")
 
 
+def check_distinct(path: Path, links: Sequence[Link], study_checks: Sequence[Link]) -> None:
+    """Raise ConfigError for a check with the name of a link: looks are recorded by name."""
+    names = {link.name for link in links}
+    repeated = next((check.name for check in study_checks if check.name in names), None)
+    if repeated is not None:
+        rule = "a check must have another name than each link"
+        raise ConfigError(f"{path}: checks: {rule}, got {repeated!r}")
+
+
 def check_given(path: Path, links: Sequence[Link], study_checks: Sequence[Link]) -> None:
     """Check `given`: a link may depend on any check, a check only on one before it."""
     check_names = [check.name for check in study_checks]

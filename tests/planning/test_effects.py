@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from harness.errors import ConfigError
-from harness.planning import task
+from harness.planning import search, sizes, task
 from harness.planning.task import TargetEffect
+from tests.planning import made
 from tests.planning.made import WORDS, asked
 
 
@@ -46,3 +48,14 @@ def test_no_entropy_can_be_lost_that_is_not_there() -> None:
 def test_a_slope_is_planned_as_a_share_of_the_mean() -> None:
     assert task.parse_effect("a=0.2").absolute(-0.5) == pytest.approx(0.1)
     assert task.parse_effect("gain=0.2").absolute(-0.5) == 0.2
+
+
+@pytest.mark.parametrize(("seeds", "common"), [((6, 7, 8, 9, 10), "no"), ((5, 6, 7, 8, 9), "one")])
+def test_a_link_needs_levels_with_seeds_in_common(seeds: tuple[int, ...], common: str) -> None:
+    levels = [made.level(quantity="final_reward") for _ in range(2)]
+    pilot = made.pilot(levels[0], replace(levels[1], seeds=seeds))
+    planned = made.task(pilot, "final_reward=0.05")
+    assert search.draw_pairs(planned, sizes.first_size(planned)) == (
+        f"two levels of the pilot have {common} seed in common, and two are needed, since a link "
+        "compares runs of the same seed"
+    )

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 from harness.compose import planner
-from harness.planning import answer
+from harness.planning import alternatives, answer, search
 from harness.planning.answer import PlanRequest, PlanResult
+from harness.planning.search import PlannedDesign
 from harness.planning.task import parse_effect
 from harness.study import cost
+from tests.planning import made
 from tests.planning.made import SHORT, write_runs
 
 LEVELS = ("difficulty=easy,hard",)
@@ -106,3 +108,14 @@ def test_twice_as_many_seeds_are_twice_as_many(tmp_path: Path) -> None:
     seeds = {row.what: row.seeds for row in found.around}
     assert seeds.get("twice as many seeds", 2 * seeds["planned"]) == 2 * seeds["planned"]
     assert max(seeds.values()) <= 200
+
+
+@pytest.mark.parametrize(("seeds", "shown"), [(200, True), (201, False)])
+def test_a_pilot_of_more_seeds_than_are_simulated_has_no_row(seeds: int, shown: bool) -> None:
+    levels = [made.level(seeds=seeds) for _ in range(2)]
+    planned = made.task(made.pilot(*levels), "gain=0.05")
+    studies = search.simulated_studies(planned, 100)
+    design = search.plan(planned, studies)
+    assert isinstance(design, PlannedDesign)
+    rows = alternatives.alternative_designs(planned, design, studies)
+    assert ("the pilot's own size" in [row.what for row in rows]) is shown

@@ -167,6 +167,12 @@ def test_a_link_that_is_stated_otherwise_is_refused_before_a_run_is_made(tmp_pat
     assert "arm hard, against medium" in str(error.value).split("got")[1]
 
 
+def test_a_link_on_the_spread_is_not_compared_with_one_on_the_mean(tmp_path: Path) -> None:
+    judged(tmp_path, LESS)
+    with pytest.raises(DataError, match=r"spread True.*, got .*spread False"):
+        other_study.read(tmp_path, "made", [dataclasses.replace(GAIN, spread=True)])
+
+
 def result(low: str = "-1", seed: str = "1") -> str:
     """A result.json with one link and no check."""
     stated = (

@@ -13,6 +13,7 @@ import pytest
 from harness.errors import DataError
 from harness.law.compare import other_study
 from harness.law.compare.study_outcome import StudyOutcome
+from harness.records import study_file
 from harness.records.study_file import Link
 from harness.report.html import answer
 from harness.report.html.answer import ReportedStudy
@@ -71,6 +72,28 @@ def test_what_is_kept_of_another_study_and_damaged_is_refused(tmp_path: Path) ->
         last_look.read(tmp_path)
 
 
+@pytest.mark.parametrize("before", [{}, {"top": ["hard"]}])
+def test_arms_of_best_that_were_added_later_are_those_that_were_judged(
+    tmp_path: Path, before: dict[str, list[str]]
+) -> None:
+    made = {**arms(4), "easy": (config("easy", 1, False), [Course(gain=0.7)] * 4)}
+    link = Link("top ends higher", "final_reward", "top", "medium", "more", 0.05)
+    best = {"top": ["hard", "easy"]}
+    outcome = study_of(tmp_path, made, [link], best=best, rival="starved")
+    record_of(tmp_path, outcome, 4)
+    record = study_file.read(tmp_path)
+    first = {**record.stated, "best": before, "rival": None, "source": "somebody else"}
+    study_file.write(tmp_path, replace(record, stated=first))
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "result.json").write_text(json.dumps(outcome.to_json()))
+    found = last_look.read(tmp_path)
+    assert present(found.outcome).chosen == {"top": "easy"}
+    assert present(found.outcome).links[0].judged == outcome.links[0].judged
+    assert (found.stated.best, found.stated.rival, found.stated.source) == (
+        best, "starved", "made up"
+    )  # fmt: skip
+
+
 def test_reading_spends_no_error(tmp_path: Path) -> None:
     written(tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
@@ -92,6 +115,22 @@ def test_runs_that_finished_since_are_counted_and_not_judged(tmp_path: Path) -> 
     assert found.outcome is not None
     assert found.outcome.links[0].pairs == 4
     assert found.notes[0].startswith("4 runs have finished since the last look")
+
+
+@pytest.mark.parametrize("kept", [("medium", "hard"), ("medium",)])
+def test_a_study_planned_otherwise_since_then_is_not_judged_on_a_part(
+    tmp_path: Path, kept: tuple[str, ...]
+) -> None:
+    written(tmp_path, 6)
+    record = study_file.read(tmp_path)
+    fewer = {arm: {seed: record.arms[arm][seed] for seed in ("1", "2", "3")} for arm in kept}
+    study_file.write(tmp_path, replace(record, arms=fewer))
+    found = last_look.read(tmp_path)
+    assert found.outcome is None
+    assert found.notes == [
+        "planned with other seeds or arms since it was judged: supported, in study/result.json; "
+        "`harness study made` judges it as it is planned now"
+    ]
 
 
 def test_before_it_is_judged_only_what_was_stated_is_told(tmp_path: Path) -> None:
@@ -133,7 +172,7 @@ def test_damage_is_said_by_file_and_rule(tmp_path: Path, file: str, text: str) -
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("arms", 3), ("links", [{"name": "x"}]), ("deciding", None), ("seeds", {}), ("best", ["z"])],
+    [("arms", 3), ("links", [{"name": "x"}]), ("deciding", None), ("seeds", 5), ("best", ["z"])],
 )
 def test_a_result_of_another_shape_is_no_bug(tmp_path: Path, key: str, value: object) -> None:
     written(tmp_path)

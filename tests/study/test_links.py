@@ -108,6 +108,17 @@ def test_one_of_several_links_that_fails_must_do_better(mean: float, word: str) 
     assert word not in {j.verdict for j in judged}
 
 
+def test_pairs_without_the_known_ones_detect_larger_differences_alone() -> None:
+    """Seeds 1 to 10 were judged; p of five new ones counts 18 times, so t must reach 6.6."""
+    earlier = {"less": [frozenset(map(str, range(1, 11)))]}
+    new = dict(enumerate(drawn(0.0, 1.0, 5), start=11))
+    (judged,) = links.judge_links([LinkObservations(LESS, new)], ["less"], earlier)
+    assert present(judged.minimum_detectable) == pytest.approx((6.5697 + 0.9410) / 5**0.5, rel=1e-4)
+    known = seen(LESS, drawn(0.0, 1.0, 6))
+    (judged,) = links.judge_links([known], ["less"], earlier)
+    assert (judged.verdict, judged.minimum_detectable) == ("undecided", None)
+
+
 def test_pairs_that_cannot_be_told_apart_decide_nothing() -> None:
     assert links.judge_links([seen(LESS, [])], ["less"])[0].why == (
         "too few seeds: 0 have a number for each run of the pair, and at least 2 are needed"

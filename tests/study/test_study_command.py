@@ -188,6 +188,10 @@ FILES = {
         ("links:", f"checks:\n  c: {{{CHECK}, given: c}}\nlinks:"),
         "c.given must be an earlier check, got 'c'",
     ),
+    "a check named like a link": (
+        ("links:", f"checks:\n  hard gains less: {{{CHECK}}}\nlinks:"),
+        "checks: a check must have another name than each link, got 'hard gains less'",
+    ),
     "no such check": (
         ("margin: 0.05}", f"margin: 0.05, given: nothing}}\nchecks: {{c: {{{CHECK}}}}}"),
         "hard gains less.given must be one of c, got 'nothing'",

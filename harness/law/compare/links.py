@@ -176,7 +176,6 @@ def _judge_link(
     elif observed.lost and word != worst_verdict:
         verdict, why = UNDECIDED, AT_WORST.format(bounded=worst_verdict, word=word)
     is_undecided = word == UNDECIDED and test.alone is not None
-    one_sided = claims.LEVEL / 2 / (1 if family.decide else family.comparisons)
     return LinkResult(
         link=link,
         verdict=verdict,
@@ -186,10 +185,7 @@ def _judge_link(
         p=p,
         by_seed=observed.judged,
         plain_by_seed=None if observed.net is None else observed.differences,
-        minimum_detectable=estimate.error
-        * looks.detectable_difference(
-            len(observed.judged), looks.one_sided_level(sizes, one_sided, family.most)
-        ),
+        minimum_detectable=_minimum_detectable(observed, test, sizes, family),
         seeds_needed=_seeds_needed(link, estimate, sizes, family) if is_undecided else None,
         censored=observed.censored,
         own=_means(observed.own),
@@ -203,6 +199,27 @@ def _judge_link(
         unanswered=observed.unanswered,
         of_arms=observed.of_arms,
     )
+
+
+def _minimum_detectable(
+    observed: LinkObservations, test: LinkTestAtLook, sizes: tuple[int, ...], family: _Family
+) -> float | None:
+    """Return the difference that is detected with probability POWER at this look; None if no error
+    is left for it.
+    """
+    factor = test.alone if family.decide else test.together
+    if factor is None:
+        return None
+    one_sided = claims.LEVEL / 2 / (1 if family.decide else family.comparisons)
+    pairs = len(observed.judged)
+    # a look that lacks known pairs is tested at a stricter level
+    has_all_pairs = len(observed.pairs) == sizes[-1]
+    level = (
+        looks.one_sided_level(sizes, one_sided, family.most)
+        if has_all_pairs
+        else one_sided / factor
+    )
+    return test.tested.estimate.error * looks.detectable_difference(pairs, level)
 
 
 def verdict_of(p: VerdictPValues) -> str:

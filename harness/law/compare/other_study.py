@@ -20,7 +20,9 @@ from harness.records.study_file import Link, LinkProbe
 
 SAME, FLIPS, OPEN = "same sign", "flips: of the simulator", "open"
 FILES = ("study/result.json", "result.json")
-STATED = ("quantity", "evaluation", "arm", "against", "net_of_null", "probe", "crossed")
+STATED = (
+    "quantity", "evaluation", "arm", "against", "net_of_null", "spread", "probe", "crossed"
+)  # fmt: skip
 """Fields that two links must share to measure the same effect."""
 DAMAGED = (ValueError, RecursionError, KeyError, TypeError, AttributeError, OverflowError)
 
@@ -168,13 +170,13 @@ def _parse_study(value: Any, links: Sequence[Any], path: str, older_words: bool)
 
 
 def _stated_values(link: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the values of STATED. Results of older versions lack probes and crossed tables."""
+    """Return the values of STATED. Results of older versions lack the last three."""
     probe = link.get("probe")
     parts = {
         "probe": None if probe is None else LinkProbe(**probe),
         "crossed": study_file.crossed_of(link.get("crossed")),
     }
-    values = {**link, **parts}
+    values = {"spread": False, **link, **parts}
     return tuple(values[key] for key in STATED)
 
 

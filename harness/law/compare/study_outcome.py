@@ -94,6 +94,7 @@ class StudyOutcome:
                 for arm, words in self.stated.arms.items()
             },
             "best": dict(self.chosen),
+            "best_of": {name: list(arms) for name, arms in self.stated.best.items()},
             "words": list(self.stated.words),
             "rival": {"regime": self.stated.rival, "runs": starved, "of": counted}
             if self.stated.rival

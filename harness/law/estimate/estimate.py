@@ -102,9 +102,11 @@ def _by_instrument(x: Floats, reward: Floats, z: Floats, f: float) -> FittedLine
 
 def least_squares(x: Floats, reward: Floats) -> LeastSquares | None:
     """Fit R = -a*x + b by ordinary least squares; None if x does not vary."""
+    if len(x) < 2:
+        return None
     x_deviations, reward_deviations = numbers.centred(x), numbers.centred(reward)
     power = x_deviations @ x_deviations
-    if len(x) < 2 or not power > 1e-12 * max(1.0, float(x @ x)):
+    if not power > 1e-12 * max(1.0, float(x @ x)):
         return None
     a = float(-(x_deviations @ reward_deviations) / power)
     total = float(reward_deviations @ reward_deviations)

@@ -49,9 +49,12 @@ class LogNormal:
     weights: Floats
 
     def median(self) -> Interval:
-        """Return the step by which half of all seeds collapse, with a 95% interval."""
+        """Return the step by which half of all seeds collapse, with a 95% interval.
+
+        A step beyond the range of floats is infinite.
+        """
         ends = _quantiles(self.z * self.s, self.weights)
-        return Interval(*(math.exp(self.centre + end) for end in ends))
+        return Interval(*(_exp(self.centre + end) for end in ends))
 
     def spread(self) -> Interval:
         """Return the standard deviation of log(onset) over seeds, with a 95% interval."""
@@ -80,6 +83,13 @@ def fit(onsets: Floats, free_until: Floats) -> LogNormal | None:
     z = _interpolate(box.z, (index * STRIDE % POINTS + 0.5) / POINTS)
     weights = np.exp(statistics.log_weights(log_s, z))
     return LogNormal(centre, np.exp(log_s), z, weights / weights.sum())
+
+
+def _exp(log: float) -> float:
+    try:
+        return math.exp(log)
+    except OverflowError:
+        return math.inf
 
 
 def _interpolate(ends: tuple[float, float], share: Floats) -> Floats:

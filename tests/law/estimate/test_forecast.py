@@ -165,6 +165,15 @@ def test_any_share_is_answered(share: float) -> None:
     assert (found.value is None) == (share < 0.1)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_run_that_is_first_evaluated_after_the_share_is_answered() -> None:
+    whole = cleaned(synthetic.lawful(1, 60, LOW))
+    late = dataclasses.replace(whole, points=whole.points.where(whole.steps > 30))
+    found = forecast(late, 0.3)
+    assert (found.value, found.last_value, found.why) == (None, None, "no_fit")
+    assert found.truth is not None
+
+
 def test_a_constant_reward_or_entropy_is_answered() -> None:
     for log in (synthetic.constant(1, 200, NONE), synthetic.unrelated(1, 200, NONE)):
         json.dumps(dataclasses.asdict(forecast(cleaned(log), 0.5)), allow_nan=False)

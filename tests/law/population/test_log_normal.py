@@ -51,6 +51,13 @@ def test_no_spread_no_fit(onsets: list[float]) -> None:
     assert log_normal.fit(np.array(onsets), np.array([300.0])) is None
 
 
+@pytest.mark.parametrize("onsets", [[1.0, 600.0], [1.0, 5.0]])
+def test_few_early_onsets_among_many_runs_bound_no_median(onsets: list[float]) -> None:
+    median = fitted(onsets, [600.0] * 50).median()
+    assert median.value > 600
+    assert median.high == np.inf
+
+
 def test_a_run_that_ended_before_it_had_begun_says_nothing() -> None:
     assert fitted([150, 200, 260], [0]).median() == fitted([150, 200, 260]).median()
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from harness.law.results import Floats
 from harness.law.variance import components
 from harness.law.variance.components import REPEAT, REST, SEED, SEED_USER, USER
+from tests.present import present
 
 SD = {SEED: 0.1, USER: 0.17, REPEAT: 0.2, SEED_USER: 0.1, REST: 0.15}
 
@@ -130,6 +132,15 @@ def test_arms_that_differ_have_the_variance_of_their_means() -> None:
     assert (alike.value, alike.interval().low) == (0.0, 0.0)
     assert components.among_means([[(0.5, 0.01, 10)], [(0.4, 0.01, 10)]]) is None
     assert components.among_means([[(0.5, 0.0, 1), (0.4, 0.0, 1)]]) is None
+
+
+@pytest.mark.parametrize("error", [1e-2, 2e-3, 1e-4, 1e-6])
+def test_means_far_beyond_their_noise_have_the_interval_of_any_large_f(error: float) -> None:
+    """Its ends, as shares of the variance, tend to those of chi-squared / 6 for 6 df of noise."""
+    found = present(components.among_means([[(mean, error, 3) for mean in (0.2, 0.5, 0.8)]]))
+    interval = found.interval()
+    ends = [interval.low / found.value, interval.high / found.value]
+    assert ends == pytest.approx(list(stats.chi2(6).ppf([0.025, 0.975]) / 6), abs=0.01)
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ from harness.train.loop.language_rounds import KeptTokens
 from harness.train.objective import remedy_state
 from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.token_selection import TokenSelection
-from harness.train.ranks.team import Team
+from harness.train.ranks.team import Team, by_tokens
 from harness.train.ranks.work import RankWork
 from tests.train import made_language_runs as made
 from tests.train import made_ranks
@@ -184,6 +184,22 @@ def test_a_refit_is_of_the_start_weights_and_of_fresh_moments(policy: PolicyConf
     fit_by_hand(by_hand, fitted.kept, config)
     for weight, other in zip(learner.parameters(), by_hand.parameters(), strict=True):
         torch.testing.assert_close(weight, other, atol=2e-6, rtol=1e-5)
+
+
+def test_a_rank_beyond_the_kept_conversations_adds_nothing_to_a_refit() -> None:
+    """Of two ranks, when one conversation is all that was kept."""
+    config = rounds(SMALL)
+    model = starts.load(config, "cpu")
+    work = RankWork(config, model.learner, None, model.chat, TransformersEngine(model.learner))
+    stack = remedy_state.begin(config, None)
+    none = np.zeros(0, bool)
+    settings = LossSettings(stack, TokenSelection(np.zeros(0), none, none, ()), 1.0, 1.0)
+    batch, of_batch = language_rounds.loss_inputs(NONE.with_new([tokens(5, 6, 7, own=1)]), settings)
+    first, second = by_tokens([3], 2)
+    assert (first, second) == ([0], [])
+    result = work.learn(batch.some(second), of_batch.some(batch.places(second)))
+    assert (result.value, result.scored) == (0.0, [])
+    assert all(parameter.grad is None for parameter in model.learner.parameters())
 
 
 def tokens(*ids: int, own: int) -> KeptTokens:

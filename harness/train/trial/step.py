@@ -98,7 +98,7 @@ def full_size(config: RunConfig) -> TrialSize:
 
 def trained_size(config: RunConfig, size: TrialSize) -> TrialSize:
     """Return the part of `size` that a run learns from; evaluations may have more turns."""
-    return replace(size, turns=min(size.turns, config.difficulty.turn_cap))
+    return replace(size, turns=min(size.turns, config.most_replies))
 
 
 def rollout(

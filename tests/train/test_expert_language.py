@@ -23,7 +23,7 @@ from harness.train.loop.language_rounds import KeptTokens
 from harness.train.objective import remedy_state
 from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.token_selection import TokenSelection
-from harness.train.ranks.team import Team, by_tokens
+from harness.train.ranks.team import Team
 from harness.train.ranks.work import RankWork
 from tests.train import made_language_runs as made
 from tests.train import made_ranks
@@ -195,9 +195,8 @@ def test_a_rank_beyond_the_kept_conversations_adds_nothing_to_a_refit() -> None:
     none = np.zeros(0, bool)
     settings = LossSettings(stack, TokenSelection(np.zeros(0), none, none, ()), 1.0, 1.0)
     batch, of_batch = language_rounds.loss_inputs(NONE.with_new([tokens(5, 6, 7, own=1)]), settings)
-    first, second = by_tokens([3], 2)
-    assert (first, second) == ([0], [])
-    result = work.learn(batch.some(second), of_batch.some(batch.places(second)))
+    assert (batch.places([0]).tolist(), batch.places([]).tolist()) == ([0], [])
+    result = work.learn(batch.some([]), of_batch.some(batch.places([])))
     assert (result.value, result.scored) == (0.0, [])
     assert all(parameter.grad is None for parameter in model.learner.parameters())
 

@@ -67,7 +67,7 @@ class AlgorithmConfig:
     """Adam's epsilon. Deliberately large: with the usual 1e-8, gradient noise becomes full-sized
     steps that degrade the tiny model's text."""
     max_grad_norm: Annotated[float, Between(0, 1e6), ANY_LANGUAGE_MODEL] = 1.0
-    """Norm to which gradients are clipped."""
+    """Norm to which gradients are clipped. 0: they are not clipped."""
 
     def __post_init__(self) -> None:
         ranges.check("algorithm", self)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 from harness.config import ranges
 from harness.config.algorithm import AlgorithmConfig, RemedyConfig
-from harness.config.curriculum import CurriculumConfig
+from harness.config.curriculum import CurriculumConfig, trained_levels
 from harness.config.difficulty import (
     ACCEPTANCES,
     DISCLOSURES,
@@ -103,6 +103,12 @@ class RunConfig:
         self._check_adapters()
         self._check_ranks()
         self.curriculum.check_users(self.simulator.kind, self.difficulty, self.levels)
+
+    @property
+    def most_replies(self) -> int:
+        """Largest number of replies in a conversation of a batch, at any level trained on."""
+        levels = trained_levels(self.curriculum, self.difficulty, self.levels)
+        return max(level.turn_cap for level in levels)
 
     @property
     def conversations_of_a_rank(self) -> int:

@@ -1,4 +1,4 @@
-"""The tiny policy: a transformer of the Qwen3 architecture with about 200,000 weights.
+"""The tiny policy: a transformer of the Qwen3 architecture with 631,552 weights by default.
 
 Nothing is downloaded: the tokenizer is trained on the project's own dialogues, and the initial
 weights are random. It is saved to and loaded from an ordinary Hugging Face folder.

@@ -272,6 +272,8 @@ def _simulate(
 ) -> Sequence[HeldOutConversation]:
     changed = setting.changed(policy.config)
     config = saved_policy.of_size(changed, question.users, question.conversations)
+    if question.probe.needs_start:
+        config = saved_policy.reading_start(config)
     speaking = loading.load(config, policy.weights, policy.start_model)
     name = f"{policy.shown}, {setting.name}" if setting.name else policy.shown
     conversations = saved_policy.rollouts(speaking, lambda done, total: say(name, done, total))

@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from harness.config.run import PolicyConfig
 from harness.errors import ConfigError, EndpointError
 from harness.probes import ask, registry, served
 from harness.probes.results import ProbeReading, ProbeResult
 from harness.records import run_folder
 from harness.records.run_folder import RunFolder
+from tests.probes.made import LORA
 from tests.simulator.endpoint import Endpoint, purpose, response, serving
 from tests.simulator.served import config as served_config
 from tests.train.made import go_on, make_run, short, tabular
@@ -26,9 +28,10 @@ USERS, TURNS = 3, 2
 ANSWERED = ("alliance", "drift", "grounding", "understanding", "width")
 
 
-def a_run(path: Path, url: str, **values: Any) -> RunFolder:
+def a_run(path: Path, url: str, policy: PolicyConfig | None = None, **values: Any) -> RunFolder:
     levels = short(TURNS)
     base = tabular(steps=2, conversations=8, checkpoint_every=1, eval_every=1000)
+    base = replace(base, policy=policy or base.policy)
     simulator = served_config(url, **values)
     config = replace(base, simulator=simulator, difficulty=levels.medium, levels=levels)
     return make_run(path, replace(config, eval=replace(config.eval, levels=[], deaf=False)))
@@ -95,6 +98,21 @@ def test_what_was_answered_is_not_paid_for_again(
     elsewhere = probed(run, "drift", tmp_path / "two")
     assert (elsewhere.cost or {})["calls"] == (first.cost or {})["calls"]
     assert {p: p.read_bytes() for p in sorted(run.simulator.iterdir())} == journals
+
+
+@pytest.mark.slow  # trains a language model
+def test_drift_reads_a_start_model_that_the_run_did_not(tmp_path: Path) -> None:
+    """A run with served users need not read it (`policy.start_model`); its KL is unknown."""
+    with serving() as endpoint:
+        policy = replace(LORA, start_model="where_read")
+        run = a_run(tmp_path / "run", endpoint.url, policy=policy)
+        code, _, err = go_on(run)
+        assert code == 0, err
+        assert json.loads(run.metrics.read_text().splitlines()[-1])["kl"] is None
+        found = probed(run, "drift", tmp_path / "out")
+    (start,) = (r.estimate.value for r in found.reference if r.quantity == "KL to the start")
+    assert start == pytest.approx(0, abs=1e-6)
+    assert abs(of(found, "KL to the start").estimate.value or 1) < 0.1
 
 
 def test_a_served_user_has_no_bond_and_says_what_serves_them(

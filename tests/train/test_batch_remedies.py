@@ -12,6 +12,7 @@ from harness.compose import planner
 from harness.config.run import RemedyConfig, RunConfig
 from harness.records.run_folder import RunFolder
 from harness.simulator.protocol import ConversationKey, SupporterReply
+from harness.train.memory import conversation_memory
 from harness.train.objective.registry import algorithm_of
 from harness.train.policy_gradient.rewards import Rewards
 from harness.train.remedies.soft_overlong import SoftOverlong
@@ -103,6 +104,19 @@ def test_dr_grpo_divides_by_no_spread_and_by_a_constant() -> None:
     tokens = replace(acts, policy=replace(acts.policy, kind="tiny", max_turn_tokens=30))
     assert denominator(algorithm_of(tokens), tokens, 17) == 30 * most
     assert denominator(algorithm_of(tabular()), tabular(), 17) == 17
+
+
+def test_the_constant_is_of_the_longest_level_that_a_curriculum_trains_on() -> None:
+    """Where a file conf/difficulty/hard.yaml of the user's has a turn cap of its own."""
+    for weights, longest in ([], 12), (["curriculum.weight_hard=0"], 8):
+        words = ["policy=tabular", "algorithm=dr_grpo", "curriculum=mixed", *weights]
+        (point,) = planner.plan([*words, "eval.levels=[]"]).points
+        levels = point.config.levels
+        hard = replace(levels.hard, turn_cap=12)
+        config = replace(point.config, levels=replace(levels, hard=hard))
+        most = config.trainer.conversations * longest
+        assert denominator(algorithm_of(config), config, 17) == most
+        assert conversation_memory.most_turns(config) == longest
 
 
 def test_lite_ppo_divides_by_the_spread_of_the_whole_batch() -> None:

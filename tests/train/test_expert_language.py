@@ -186,6 +186,21 @@ def test_a_refit_is_of_the_start_weights_and_of_fresh_moments(policy: PolicyConf
         torch.testing.assert_close(weight, other, atol=2e-6, rtol=1e-5)
 
 
+def test_a_rank_beyond_the_kept_conversations_adds_nothing_to_a_refit() -> None:
+    """Of two ranks, when one conversation is all that was kept."""
+    config = rounds(SMALL)
+    model = starts.load(config, "cpu")
+    work = RankWork(config, model.learner, None, model.chat, TransformersEngine(model.learner))
+    stack = remedy_state.begin(config, None)
+    none = np.zeros(0, bool)
+    settings = LossSettings(stack, TokenSelection(np.zeros(0), none, none, ()), 1.0, 1.0)
+    batch, of_batch = language_rounds.loss_inputs(NONE.with_new([tokens(5, 6, 7, own=1)]), settings)
+    assert (batch.places([0]).tolist(), batch.places([]).tolist()) == ([0], [])
+    result = work.learn(batch.some([]), of_batch.some(batch.places([])))
+    assert (result.value, result.scored) == (0.0, [])
+    assert all(parameter.grad is None for parameter in model.learner.parameters())
+
+
 def tokens(*ids: int, own: int) -> KeptTokens:
     """A conversation whose last `own` tokens are the policy's."""
     mine = np.arange(len(ids)) >= len(ids) - own

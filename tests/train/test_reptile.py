@@ -16,7 +16,7 @@ from harness.testing.algorithm_contract import AlgorithmContract
 from harness.train.algorithms.grpo import Grpo
 from harness.train.algorithms.reptile import Reptile
 from harness.train.loop import adaptation, tabular_state
-from harness.train.objective import remedy_state
+from harness.train.objective import registry, remedy_state
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.algorithm import Algorithm, InnerStep
 from harness.train.policy_gradient.rewards import Rewards
@@ -182,3 +182,15 @@ def test_it_adapts_to_users_of_the_temperament_alone() -> None:
     none = replace(config, eval=replace(config.eval, adapts_to=None))
     nothing = RemedyStack(Grpo(), none.algorithm, ())
     assert adaptation.adaptation(HEARS, HEARS, nothing, None, none, 1) == {}
+
+
+def test_the_step_of_critique_grpo_learns_from_what_was_sampled_again() -> None:
+    """Before a group's worst conversation is replaced, its batch and its loss are dr_grpo's."""
+    tables = []
+    for kind in ("dr_grpo", "critique_grpo"):
+        config = adapting(kind=kind, learning_rate=3.0, denominator="constant")
+        stack = RemedyStack(registry.algorithm_of(config), config.algorithm, ())
+        tables.append(adaptation.one_step(HEARS, HEARS, stack, None, config, 1).table)
+    plain, refined = tables
+    assert plain.any()
+    assert not np.allclose(plain, refined)

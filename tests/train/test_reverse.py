@@ -113,6 +113,16 @@ def test_a_group_shares_its_start_and_its_users_go_their_own_ways(
     assert not first_seen[:, nothing_yet].any()
 
 
+def test_a_group_that_is_drawn_again_takes_over_from_another_user(
+    course: curriculum.CurriculumState,
+) -> None:
+    met = []
+    for groups in (None, [2, 3], [4]):  # the batch's two, both again, the first once more
+        speaker = TabularSpeaker(TabularPolicy.start("conversation"), 1.0, rng_of(config(), 1, 1))
+        met += [c.start for c in rollout_groups(course, speaker, 1, groups)[::8]]
+    assert len({start.key for start in met if start}) == len(met) == 5
+
+
 @pytest.mark.slow
 def test_a_run_records_the_turns_before_its_start(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, replace(config(steps=10)))

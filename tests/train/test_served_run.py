@@ -136,6 +136,20 @@ def test_an_endpoint_that_dies_stops_the_run_resumably(tmp_path: Path) -> None:
     assert sum(row["sim/failed"] for row in rows(run)) == sum(lost)
 
 
+def test_what_a_short_run_may_lose_is_of_its_own_steps(tmp_path: Path) -> None:
+    with serving() as endpoint:
+        run = a_run(tmp_path / "run", endpoint.url, retries=0)
+
+        def dead_after_a_step(number: int, body: dict[str, Any]) -> bytes | None:
+            written = run.metrics.read_bytes().count(b"\n") if run.metrics.exists() else 0
+            return response("", "503 Service Unavailable") if written else None
+
+        endpoint.script = dead_after_a_step
+        code, _, err = go_on(run)
+    assert code == 69, err
+    assert f"at most 20% of the 32 conversations of {STEPS} steps may be lost" in err
+
+
 def test_an_endpoint_that_was_never_there_ends_the_run_before_its_first_step(
     tmp_path: Path,
 ) -> None:

@@ -15,8 +15,9 @@ import numpy as np
 
 from harness.config.run import DifficultyConfig, RunConfig
 from harness.policy.tabular import TabularPolicy
-from harness.train.loop.tabular_batch import act_batch, actions_of, log_p_of_acts, trace_of
+from harness.train.loop.carried import CarriedState
 from harness.train.loop.tabular_evaluation import speakers
+from harness.train.loop.tabular_rollout import roll_out
 from harness.train.loop.tabular_update import update
 from harness.train.metrics import evaluate
 from harness.train.metrics.held_out import SEED, levels_of
@@ -24,10 +25,6 @@ from harness.train.metrics.token_metrics import Metrics
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.policy_gradient.critic import Critic
 from harness.train.rollout import curriculum
-from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of, rollout_groups
-from harness.train.rollout.learning_signal import learning_signal
-from harness.train.rollout.rewards import compute_rewards
-from harness.train.rollout.tabular_speaker import TabularSpeaker
 
 
 def adaptation(
@@ -65,16 +62,9 @@ def one_step(
     before_turn: Callable[[], None] = lambda: None,
 ) -> TabularPolicy:
     """Return the policy after one step, without remedies, on a batch at `config`'s own level."""
-    temperature = config.policy.temperature
-    rng = rng_of(config, step, ROLLOUT_STREAM)
-    speaker = TabularSpeaker(policy, temperature, rng, before_turn)
-    conversations = rollout_groups(curriculum.begin(config, None), speaker, step)
-    acts, bare = speaker.acts(), RemedyStack(stack.algorithm, stack.config, ())
-    rewards = compute_rewards(conversations, config.reward, bare.algorithm.needs_qualities)
-    signal = learning_signal(bare.algorithm, critic, rewards, actions_of(acts), config, step)
-    trace = trace_of(policy, acts, signal.advantages, temperature)
-    start_logp = log_p_of_acts(start, acts, temperature)
-    batch = act_batch(bare, config, step, policy, acts, trace, start_logp, rewards.total)
+    bare = RemedyStack(stack.algorithm, stack.config, ())
+    carried = CarriedState(curriculum.begin(config, None), bare, critic)
+    batch = roll_out(policy, start, carried, step, before_turn).batch()
     return update(policy, batch, bare, config.trainer.updates_per_batch).policy
 
 

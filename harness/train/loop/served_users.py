@@ -40,8 +40,8 @@ class ServedUsers:
         self._client.keep_in(rows.log.run.simulator)
         self._client.wait_out_outages(probe_request(), self._on_outage)
         self._lost: deque[int] = deque(maxlen=WINDOW_STEPS)
-        steps = min(WINDOW_STEPS, config.trainer.steps)
-        self._expected = steps * config.trainer.conversations
+        self._steps = min(WINDOW_STEPS, config.trainer.steps)
+        self._expected = self._steps * config.trainer.conversations
 
     def reach(self) -> None:
         """Raise EndpointError if the run has steps left and the endpoint gives no valid answer."""
@@ -84,7 +84,7 @@ class ServedUsers:
         if lost > MOST_LOST * self._expected:
             raise EndpointError(
                 f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {self._expected} "
-                f"conversations of {WINDOW_STEPS} steps may be lost on {self._url}, {lost} of the "
+                f"conversations of {self._steps} steps may be lost on {self._url}, {lost} of the "
                 f"last {len(self._lost)} steps were; events.jsonl says how. Once it answers, "
                 f"continue with `harness resume {self._where}`"
             )

@@ -45,7 +45,7 @@ def arguments(config: RunConfig, scratch: Path) -> dict[str, Any]:
         epsilon=algorithm.clip_low,
         epsilon_high=algorithm.clip_high,
         temperature=config.policy.temperature,
-        max_completion_length=config.policy.max_turn_tokens * config.difficulty.turn_cap,
+        max_completion_length=config.policy.max_turn_tokens * config.most_replies,
         use_vllm=False,
         use_liger_kernel=False,
         disable_dropout=True,

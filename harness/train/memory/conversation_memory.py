@@ -47,7 +47,7 @@ def most_turns(config: RunConfig) -> int:
     """Return the maximum number of replies in a run's conversations, including evaluations."""
     levels = held_out.levels_of(config)
     evaluated = [levels.every[n] for n in levels.met] if config.trainer.evaluated_every else []
-    return max(level.turn_cap for level in [config.difficulty, *evaluated])
+    return max([config.most_replies, *(level.turn_cap for level in evaluated)])
 
 
 def layer_bytes(config: RunConfig, shape: Any, tokens: int) -> float:

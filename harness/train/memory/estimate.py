@@ -139,7 +139,7 @@ def _update(run: _Run, weight_bytes: int) -> dict[str, int]:
     """
     config, policy, model = run.config, run.config.policy, run.model
     trainable, parts = weight_memory.learning(model, policy), weight_memory.parts_of(config)
-    turns = config.difficulty.turn_cap
+    turns = config.most_replies
     longest = conversation_memory.most_tokens(config, turns, run.prompt_tokens)
     held_bytes = weight_bytes + trainable * LEARNING_BYTES // parts
     rows, activations = conversation_memory.micro_batch(

@@ -97,7 +97,7 @@ def accumulate(
     An empty part makes a backward pass without a conversation, so that all ranks make equally many.
     """
     scored: list[TokenScores | None] = [None] * len(batch.ids)
-    sums, count = _zeros(model), batch.tokens
+    sums, count = _zeros(model), max(1, batch.tokens)  # a rank may have no conversation
     for members in parts:
         before_part()
         if not members:

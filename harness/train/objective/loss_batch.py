@@ -45,7 +45,7 @@ class LossBatch:
         by_conversation = np.split(
             np.arange(self.tokens), np.cumsum([sum(row) for row in self.own])
         )
-        return np.concatenate([by_conversation[i] for i in members])
+        return np.concatenate([by_conversation[i] for i in members] or [np.arange(0)])
 
     @property
     def tokens(self) -> int:

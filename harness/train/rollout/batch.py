@@ -43,7 +43,8 @@ def keys_of(
     config: RunConfig, step: int, groups: Sequence[int] | None = None
 ) -> list[ConversationKey]:
     """Return the keys of step `step`'s conversations, group by group; `groups`: all if None."""
-    numbers, samples = groups or groups_of(config), range(config.algorithm.group_size)
+    numbers = groups_of(config) if groups is None else groups
+    samples = range(config.algorithm.group_size)
     return [ConversationKey(config.seed, step, g, sample) for g in numbers for sample in samples]
 
 
@@ -95,8 +96,8 @@ def rollout_groups(
     users; None for the temperaments of the levels.
     """
     config, keys = state.config, keys_of(state.config, step, groups)
-    by_group = [_with_temperament(task, temperament) for task in group_tasks(state, step)]
-    tasks = [by_group[key.group % len(by_group)] for key in keys]
+    by_group = [_with_temperament(task, temperament) for task in group_tasks(state, step, groups)]
+    tasks = [task for task in by_group for _ in range(config.algorithm.group_size)]
     starts = [task.start for task in tasks if task.start is not None]
     users = _users(config, [task.level for task in tasks])
     if starts:

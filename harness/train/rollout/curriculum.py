@@ -72,15 +72,22 @@ def save(state: CurriculumState, folder: Path) -> None:
         atomic.write_text(folder / FILE, text, durable=False)  # the checkpoint syncs it
 
 
-def group_tasks(state: CurriculumState, step: int) -> list[GroupTask]:
-    """Return the task of each group of step `step`."""
+def group_tasks(
+    state: CurriculumState, step: int, groups: Sequence[int] | None = None
+) -> list[GroupTask]:
+    """Return the tasks of numbered groups of step `step`; `groups`: all of the batch if None.
+
+    Number g + n * (groups of a batch) is the n-th redraw of group g: at its level, but with another
+    user, so from another start state.
+    """
     config = state.config
-    groups = range(config.trainer.conversations // config.algorithm.group_size)
+    count = config.trainer.conversations // config.algorithm.group_size
+    numbers = range(count) if groups is None else groups
     if state.starts:
-        return [_reverse_task(state, step, group) for group in groups]
+        return [_reverse_task(state, step, number) for number in numbers]
     if not state.ladder:
-        return [GroupTask(config.difficulty) for _ in groups]
-    return [GroupTask(state.ladder[_rung(state, step, group)]) for group in groups]
+        return [GroupTask(config.difficulty) for _ in numbers]
+    return [GroupTask(state.ladder[_rung(state, step, number % count)]) for number in numbers]
 
 
 def advance(state: CurriculumState, conversations: Sequence[Conversation]) -> CurriculumState:

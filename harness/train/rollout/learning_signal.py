@@ -182,4 +182,4 @@ def denominator(algorithm: Algorithm, config: RunConfig, tokens: int) -> float:
     if algorithm.denominator(config.algorithm) == "tokens":
         return tokens
     turn = 1 if config.policy.kind == "tabular" else config.policy.max_turn_tokens
-    return config.trainer.conversations * config.difficulty.turn_cap * turn
+    return config.trainer.conversations * config.most_replies * turn

@@ -8,6 +8,7 @@ length. A thinking model is scored after an empty thought.
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -107,7 +108,8 @@ def _with_weights(policy: PolicyConfig, learner: Any, saved: Path, device: str) 
 
 
 def _divergence(trajectory: TokenTrajectory) -> Divergence:
-    differences = sum(trajectory.logp) - sum(trajectory.start_logp)
+    is_read = len(trajectory.start_logp) == len(trajectory.logp)
+    differences = sum(trajectory.logp) - sum(trajectory.start_logp) if is_read else math.nan
     return Divergence(differences, len(trajectory.logp))
 
 

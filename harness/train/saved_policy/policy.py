@@ -20,7 +20,8 @@ class Divergence:
 
     nats: float
     """Sum over units of KL(policy || start): exact for a tabular policy; for a language model the
-    sum of log p - log p_start of the drawn tokens, which has the same expectation."""
+    sum of log p - log p_start of the drawn tokens, which has the same expectation, or nan if the
+    start model does not read along (`reading_start`)."""
     units: int
     """Number of acts of a tabular policy, or of tokens of a language model."""
 
@@ -94,6 +95,11 @@ def rollouts(saved: SavedPolicy, watch: Watch | None = None) -> list[HeldOutConv
                 watch(start, len(all_meetings))
             conversations += saved.rollout(users, all_meetings[start : start + size])
     return conversations
+
+
+def reading_start(config: RunConfig) -> RunConfig:
+    """Return the config of a policy whose start model reads along, also with served users."""
+    return replace(config, policy=replace(config.policy, start_model="always"))
 
 
 def of_size(config: RunConfig, users: int, repeats: int) -> RunConfig:

@@ -6,6 +6,7 @@ TRL's loop are left out.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -97,7 +98,7 @@ def full_size(config: RunConfig) -> TrialSize:
 
 def trained_size(config: RunConfig, size: TrialSize) -> TrialSize:
     """Return the part of `size` that a run learns from; evaluations may have more turns."""
-    return replace(size, turns=min(size.turns, config.difficulty.turn_cap))
+    return replace(size, turns=min(size.turns, config.most_replies))
 
 
 def rollout(
@@ -161,7 +162,8 @@ def learn(
     with precision(config.policy, learner.device.type):
         batch, settings = _batch(config, models, trajectories, limit)
         result = accumulate_gradient(learner, batch, settings, limit)
-    torch.nn.utils.clip_grad_norm_(learner.parameters(), config.algorithm.max_grad_norm)
+    max_norm = config.algorithm.max_grad_norm or math.inf
+    torch.nn.utils.clip_grad_norm_(learner.parameters(), max_norm)
     optimiser.step()
     optimiser.zero_grad()
     return result

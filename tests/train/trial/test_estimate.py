@@ -133,3 +133,16 @@ def test_the_entropies_that_a_remedy_needs_are_taken_in_parts_as_the_update_is(
     entropies = [rows for learns, rows in passes if not learns]
     assert entropies == [1, 1, 1, 1], "each conversation alone has more tokens than the limit"
     assert [rows for learns, rows in passes if learns] == entropies
+
+
+def test_without_a_limit_to_its_gradient_the_trial_makes_an_update_as_a_run_does() -> None:
+    """With algorithm.max_grad_norm=0, which clips nothing."""
+    given = config(SMALL)
+    given = replace(given, algorithm=replace(given.algorithm, max_grad_norm=0.0))
+    models = start.load(given, "cpu")
+    size = step.TrialSize(conversations=4, turns=1, turn_tokens=4)
+    talked = step.rollout(given, models, TransformersEngine(models.learner), size)
+    before = [weight.clone() for weight in models.learner.parameters()]
+    step.learn(given, models, talked, step.optimiser_of(given, models, 1e-2))
+    pairs = zip(before, models.learner.parameters(), strict=True)
+    assert any(not torch.equal(weight, moved) for weight, moved in pairs)

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import harness
+from harness.api import Run
 from harness.compose import planner
 from harness.errors import ConfigError, DataError
 from harness.testing.commands import here
@@ -67,6 +68,15 @@ def test_the_metrics_are_the_rows_on_disk_with_run_and_axes(root: Path, runs: ha
         ("easy", 1), ("easy", 2), ("hard", 1), ("hard", 2),
     }  # fmt: skip
     assert "crc32" not in frame
+
+
+def test_a_swept_reward_is_a_column_beside_the_reward(root: Path) -> None:
+    log = root / "other.jsonl"
+    made = [Run(kind, None, log, None, None, "done", {"reward": kind, "seed": 1})
+            for kind in ("terminal", "delta")]  # fmt: skip
+    frame = harness.Runs(tuple(made), (root,)).metrics()
+    assert frame["reward.name"].tolist() == ["terminal"] * 30 + ["delta"] * 30
+    assert frame["reward"].tolist() == pytest.approx([1 - 1 / n for n in range(1, 31)] * 2)
 
 
 def test_the_table_has_a_row_for_a_run_without_metrics(root: Path, tmp_path: Path) -> None:
@@ -183,7 +193,9 @@ def test_the_notebook_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(cell["outputs"] for cell in cells if cell["cell_type"] == "code")
 
 
-@pytest.mark.parametrize("given", [(1, 0), (0,), "0,1", (0, float("inf")), (0.0, float("nan"))])
+@pytest.mark.parametrize(
+    "given", [(1, 0), (0,), "0,1", ("0", "1"), (0, float("inf")), (0.0, float("nan"))]
+)
 def test_a_range_of_rewards_is_two_numbers(runs: harness.Runs, given: object) -> None:
     rule = "^reward_range: must be the lowest and the highest value that R can take"
     with pytest.raises(ConfigError, match=rule):

@@ -116,7 +116,8 @@ def refuse_newer_sweep(root: Path) -> None:
 def _unknown_sweep_keys(root: Path) -> Iterator[tuple[str, list[str]]]:
     if (root / sweep_file.FILE).is_file():
         values = _json(root / sweep_file.FILE)
-        rows = [row for row in values.get("runs") or () if isinstance(row, dict)]
+        runs = values.get("runs")
+        rows = [row for row in runs if isinstance(row, dict)] if isinstance(runs, list) else []
         inner = {
             f"runs.{key}": 0 for row in rows for key in _unknown_fields(row, sweep_file.LedgerRow)
         }

@@ -149,3 +149,12 @@ def value(setting: Any) -> str:
     if isinstance(setting, list | tuple):
         return ", ".join(map(value, setting))
     return str(setting)
+
+
+def exact(setting: Any) -> str:
+    """Return a value of the config. Unlike a measurement, a number in it is never rounded."""
+    if isinstance(setting, float) and float(value(setting)) != setting:
+        return repr(setting)
+    if isinstance(setting, list | tuple):
+        return ", ".join(map(exact, setting))
+    return value(setting)

@@ -201,6 +201,14 @@ def test_config_differences_name_the_keys_and_who_has_which(shown: Page) -> None
     assert "2-hard-seed1, 3-hard-seed2" in after
 
 
+def test_configs_that_differ_in_the_sixth_digit_differ(tmp_path: Path) -> None:
+    for seed, rate in enumerate((0.00123451, 0.00123454), 1):
+        run = run_folders.write_run(tmp_path / f"{seed}", synthetic.lawful_rows(seed, 40))
+        run_folders.planned_with(run, "algorithm", learning_rate=rate)
+    text = re.sub(r"\s+", " ", Page(reported(tmp_path).content).text)
+    assert "algorithm.learning_rate0.001234510.00123454" in text
+
+
 def test_what_holds_of_every_conversation_is_said_once(shown: Page, tmp_path: Path) -> None:
     assert shown.text.count("entropy H of each reply") == 1
     assert shown.text.count("for it, against it:") == 1

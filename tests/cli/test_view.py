@@ -152,6 +152,21 @@ def a_batch(run: Path, step: int, **values: Any) -> None:
     conversations.write(run / "conversations", step, turns)
 
 
+def test_the_policy_speaks_after_the_last_reply_of_the_reference(mine: Path) -> None:
+    turns = [
+        TurnRecord(0, 0, -1, "user", "Hello.", emotion_after=40),
+        TurnRecord(0, 0, 0, "reference", "I hear you."),
+        TurnRecord(0, 0, 0, "user", "Thank you.", emotion_after=50, change=10),
+        TurnRecord(0, 0, 1, "policy", "What happened?"),
+        TurnRecord(0, 0, 1, "user", "A lot.", emotion_after=55, change=5, ended="cap"),
+    ]
+    conversations.write(mine / "conversations", 9, turns)
+    shown = here("view", "one", "--step", "9", cwd=mine.parent).stdout.splitlines()
+    heads = [line.split()[0] for line in shown if line.split()[:1] in
+             (["user"], ["reference"], ["policy"], ["the"])]  # fmt: skip
+    assert heads[1:] == ["user", "reference", "the", "user", "policy", "user"]
+
+
 def test_nothing_that_a_text_holds_reaches_the_terminal_but_as_text(mine: Path) -> None:
     a_batch(mine, 9, persona=HOSTILE, topic=HOSTILE, intention=HOSTILE, temperament=HOSTILE)
     for words in ([], ["--json"]):

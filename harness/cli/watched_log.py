@@ -38,6 +38,8 @@ GROWN = 1.25
 """The law is fitted again once there are so many times the rows it was fitted on."""
 KEPT = ("step", "entropy", columns.EVALUATION, f"{columns.EVALUATION}_se")
 NO_ROWS = "metrics.jsonl has no rows"
+SOUND = ("missing_reward", "missing_entropy", "missing_step", "duplicate_step")
+"""Reasons why a row of another program's log is no point, though no line is damaged."""
 
 
 @dataclass(frozen=True)
@@ -196,9 +198,7 @@ class FollowedLog:
         if size == self._size:
             if now - self._grew_s < following.idle_s:
                 return self._view
-            return self._with_law(
-                replace(self._view, ended=True, status="ended"), FolderIdentity()
-            )
+            return self._with_law(replace(self._view, ended=True, status="ended"), FolderIdentity())
         self._size, self._grew_s = size, now
         try:
             column_names = columns.columns_to_read(following.choice, ())
@@ -214,7 +214,7 @@ class FollowedLog:
         last = int(cleaned.steps.max(initial=0))
         kind = "rows of another program"
         kind += "" if following.steps else " with an unknown last step (give --steps)"
-        damaged = sum(cleaned.dropped.values())
+        damaged = sum(n for why, n in cleaned.dropped.items() if why not in SOUND)
         view = replace(
             self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
             uncalibrated=kind, reward_column=chosen.reward,

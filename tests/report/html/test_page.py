@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from harness.law import analysis
 from harness.records import conversations, holder, run_status
 from harness.records.run_folder import RunFolder
-from harness.report.html import page, render
+from harness.report.html import folders, page, render
 from harness.report.html.page import MOST_BYTES, Report
 from harness.testing import run_folders, synthetic
 from harness.utils.safe_text import escape
@@ -261,6 +262,17 @@ def test_a_damaged_config_or_cards_file_leaves_the_rest(tmp_path: Path) -> None:
     text = Page(reported(root).content).text
     assert "Difficulty cards" not in text
     assert "2 runs" in text
+
+
+def test_a_level_of_two_kinds_of_users_has_a_card_of_each(tmp_path: Path) -> None:
+    root = sweep(tmp_path, ("hard",), 1)
+    path = root / "cards.json"
+    (entry,) = json.loads(path.read_text())["cards"]
+    entries = [{**entry, "card": {**entry["card"], "reader": reader}}
+               for reader in ("lexical", "second")]  # fmt: skip
+    path.write_text(json.dumps({"cards": [*entries, entries[1]]}))
+    (run,) = folders.locate_runs([root], analysis.analyse([root]))
+    assert [card.level for card in folders.level_cards([run])] == ["hard, lexical", "hard, second"]
 
 
 def test_the_palette_is_readable_in_both_schemes() -> None:

@@ -52,6 +52,7 @@ def read(folder: Path, levels: Mapping[str, Any]) -> Cards:
     equal, because an override can change the users of a level and keep its name, and if its users
     are of the same kind, because a sweep can have several.
     """
+    folder = folder.absolute()  # `.` has neither name nor parent
     entries = _entries(folder.parent / FILE)
     from_event = _start_event_anchors(RunFolder(folder).events)
     from_cards = _anchors(entries, folder.name, levels)

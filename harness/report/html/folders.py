@@ -58,9 +58,14 @@ def _locate(run: str, folder: Path | None) -> LocatedRun:
         return LocatedRun(run, folder, None)
 
 
+def parents(runs: Sequence[LocatedRun]) -> list[Path]:
+    """Return the folders that contain the runs' folders, such as sweeps, each once."""
+    return list(dict.fromkeys(run.folder.absolute().parent for run in runs if run.folder))
+
+
 def level_cards(runs: Sequence[LocatedRun]) -> list[CardEntry]:
     """Return the distinct difficulty cards next to the runs: of each level and reader of users."""
-    folders = dict.fromkeys(run.folder.parent for run in runs if run.folder is not None)
+    folders = parents(runs)
     cards: dict[str, CardEntry] = {}
     for folder in folders:
         for entry in _entries(folder / difficulty_card.FILE):

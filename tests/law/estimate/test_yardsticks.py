@@ -49,6 +49,17 @@ def test_the_end_is_the_last_tenth_of_the_evaluations(tmp_path: Path) -> None:
     assert end.anchors.attentive_listening == 1.45
 
 
+def test_a_run_that_is_the_current_folder_has_the_card_of_its_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = synthetic.evaluated(lines(), reward=0.5)
+    run_folders.write_run(tmp_path / "run", rows, level="medium")
+    run_folders.write_cards(tmp_path, {"medium": MEDIUM})
+    monkeypatch.chdir(tmp_path / "run")
+    (result,) = analysis.analyse([Path()]).runs
+    assert own(result).anchors.deaf is not None
+
+
 def test_the_logged_share_counts_before_that_of_the_anchors(tmp_path: Path) -> None:
     rows = synthetic.evaluated(lines(), reward=0.7, listening_share=0.45)
     assert own(analysed(tmp_path, rows)).share == pytest.approx(0.45)

@@ -17,7 +17,15 @@ from harness.report.html.link_chart import links
 from harness.report.html.plot import Chart
 from harness.report.tables import other_study, validity
 from harness.report.tables import study as study_table
-from harness.report.text import answer, findings, link_words, naming, study_notes, wording
+from harness.report.text import (
+    answer,
+    dropped_rows,
+    findings,
+    link_words,
+    naming,
+    study_notes,
+    wording,
+)
 from harness.report.text.wording import plural
 
 COLOURS = {SUPPORTED: "yes", CONTRADICTED: "no", NO_EFFECT: "none", UNDECIDED: "open"}
@@ -101,7 +109,8 @@ def of_analysis(analysis: Analysis) -> AnswerSection | None:
         rows = [replace(rows[0], name=levels[0])]
     questions = [line.removesuffix(SEE_TABLES) for line in answer.open_questions(analysis, rows)]
     return AnswerSection(
-        headline(analysis, fitted), "", "", [answer.heading(analysis)],
+        headline(analysis, fitted), "", "",
+        [answer.heading(analysis), *dropped_rows.ended_by_rule(analysis)],
         [by_level(rows)] if rows else [], (), [*questions, *findings.closing(analysis, fitted)],
     )  # fmt: skip
 

@@ -264,6 +264,13 @@ def test_a_damaged_config_or_cards_file_leaves_the_rest(tmp_path: Path) -> None:
     assert "2 runs" in text
 
 
+def test_an_overlong_number_of_a_cards_file_is_no_number(tmp_path: Path) -> None:
+    root = sweep(tmp_path, ("easy",), 1)
+    text = (root / "cards.json").read_text()
+    (root / "cards.json").write_text(text.replace('"value": 0.5', '"value": 1' + "0" * 400))
+    assert "Difficulty cards" in Page(reported(root).content).text
+
+
 def test_a_level_of_two_kinds_of_users_has_a_card_of_each(tmp_path: Path) -> None:
     root = sweep(tmp_path, ("hard",), 1)
     path = root / "cards.json"

@@ -18,6 +18,7 @@ from harness.cli.view import ViewOptions, choose_conversations
 from harness.records import conversations, saved_conversations
 from harness.records.conversations import TurnRecord
 from harness.records.saved_conversations import SavedConversation
+from harness.report.text.conversation import EFFECT
 from harness.testing.commands import command, here
 from tests.cli.chat_command import lines
 from tests.present import present
@@ -308,3 +309,10 @@ def test_a_lost_conversation_comes_last_and_ties_keep_their_order() -> None:
     assert best[-1].sample == 1
     assert choose_conversations(batch, ViewOptions(Path()), 9).conversations == batch
     assert view.FEW == 3
+
+
+def test_the_page_on_view_names_every_part_of_an_appraisal() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "view.md").read_text(encoding="utf-8")
+    table = page.split("| part | is | users |")[1].split("\n\n")[0]
+    never_shown = {"remark"}  # an act without worth
+    assert {part for part in EFFECT if f"`{part}`" not in table} == never_shown

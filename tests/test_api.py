@@ -9,6 +9,8 @@ from typing import Protocol, runtime_checkable
 
 import matplotlib.figure
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import harness
@@ -109,6 +111,19 @@ def test_a_damaged_file_of_conversations_is_named(root: Path, tmp_path: Path) ->
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(DataError, match=r"step-00020\.parquet: must be a parquet file of conv"):
         harness.load(tmp_path / "run").conversations()
+
+
+def test_a_part_without_name_or_effect_is_left_out(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(next((root / "runs").glob("*/0-*")), tmp_path / "run")
+    path = tmp_path / "run" / "conversations" / "step-00020.parquet"
+    table = pq.read_table(path)
+    turns = table.to_pylist()
+    one, other = [turn["why"] for turn in turns if turn["why"]][:2]
+    one[0]["part"] = other[0]["effect"] = None
+    pq.write_table(pa.Table.from_pylist(turns, schema=table.schema), path)
+    why = harness.load(tmp_path / "run").conversations(step=20).filter(like="why_")
+    effects = [turn["why"] for turn in turns if turn["why"]]
+    assert (why.drop(columns="why_unit").abs() > 0).sum().sum() == sum(map(len, effects)) - 2
 
 
 def test_the_law_is_that_of_the_command(root: Path, law: harness.Law) -> None:

@@ -9,9 +9,12 @@ from typing import Protocol, runtime_checkable
 
 import matplotlib.figure
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import harness
+from harness.api import Run
 from harness.compose import planner
 from harness.errors import ConfigError, DataError
 from harness.testing.commands import here
@@ -69,6 +72,15 @@ def test_the_metrics_are_the_rows_on_disk_with_run_and_axes(root: Path, runs: ha
     assert "crc32" not in frame
 
 
+def test_a_swept_reward_is_a_column_beside_the_reward(root: Path) -> None:
+    log = root / "other.jsonl"
+    made = [Run(kind, None, log, None, None, "done", {"reward": kind, "seed": 1})
+            for kind in ("terminal", "delta")]  # fmt: skip
+    frame = harness.Runs(tuple(made), (root,)).metrics()
+    assert frame["reward.name"].tolist() == ["terminal"] * 30 + ["delta"] * 30
+    assert frame["reward"].tolist() == pytest.approx([1 - 1 / n for n in range(1, 31)] * 2)
+
+
 def test_the_table_has_a_row_for_a_run_without_metrics(root: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     log = root / "other.jsonl"
@@ -99,6 +111,19 @@ def test_a_damaged_file_of_conversations_is_named(root: Path, tmp_path: Path) ->
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(DataError, match=r"step-00020\.parquet: must be a parquet file of conv"):
         harness.load(tmp_path / "run").conversations()
+
+
+def test_a_part_without_name_or_effect_is_left_out(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(next((root / "runs").glob("*/0-*")), tmp_path / "run")
+    path = tmp_path / "run" / "conversations" / "step-00020.parquet"
+    table = pq.read_table(path)
+    turns = table.to_pylist()
+    one, other = [turn["why"] for turn in turns if turn["why"]][:2]
+    one[0]["part"] = other[0]["effect"] = None
+    pq.write_table(pa.Table.from_pylist(turns, schema=table.schema), path)
+    why = harness.load(tmp_path / "run").conversations(step=20).filter(like="why_")
+    effects = [turn["why"] for turn in turns if turn["why"]]
+    assert (why.drop(columns="why_unit").abs() > 0).sum().sum() == sum(map(len, effects)) - 2
 
 
 def test_the_law_is_that_of_the_command(root: Path, law: harness.Law) -> None:
@@ -183,7 +208,9 @@ def test_the_notebook_runs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(cell["outputs"] for cell in cells if cell["cell_type"] == "code")
 
 
-@pytest.mark.parametrize("given", [(1, 0), (0,), "0,1", (0, float("inf")), (0.0, float("nan"))])
+@pytest.mark.parametrize(
+    "given", [(1, 0), (0,), "0,1", ("0", "1"), (0, float("inf")), (0.0, float("nan"))]
+)
 def test_a_range_of_rewards_is_two_numbers(runs: harness.Runs, given: object) -> None:
     rule = "^reward_range: must be the lowest and the highest value that R can take"
     with pytest.raises(ConfigError, match=rule):

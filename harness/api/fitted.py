@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -163,12 +164,13 @@ def fit(
     )
 
 
-def _check_range(bounds: tuple[float, float] | None) -> None:
+def _check_range(bounds: Any) -> None:
     """Raise ConfigError unless `bounds` is None or two finite numbers, the lower one first."""
     if bounds is None:
         return
     is_pair = isinstance(bounds, Sequence) and not isinstance(bounds, str) and len(bounds) == 2
-    if not (is_pair and all(math.isfinite(end) for end in bounds) and bounds[0] < bounds[1]):
+    is_numeric = is_pair and all(isinstance(end, Real) and math.isfinite(end) for end in bounds)
+    if not (is_numeric and bounds[0] < bounds[1]):
         rule = "must be the lowest and the highest value that R can take, such as (0, 1)"
         raise ConfigError(f"reward_range: {rule}, got {bounds!r}")
 

@@ -122,9 +122,11 @@ class Runs:
         return self._labelled(run, frame)
 
     def _labelled(self, run: Run, frame: pd.DataFrame) -> pd.DataFrame:
+        """Add the run's name and axes. The swept reward is `reward.name`, beside the numbers."""
         for index, (key, value) in enumerate({"run": run.name, **self._labels(run)}.items()):
-            if key not in frame:
-                frame.insert(index, key, value)
+            name = f"{key}.name" if key in frame and key in run.axes else key
+            if name not in frame:
+                frame.insert(index, name, value)
         return frame
 
 

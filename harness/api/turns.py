@@ -16,7 +16,8 @@ def frame(paths: Mapping[int, Path]) -> pd.DataFrame:
     """Return one row per utterance in the files of the given steps, at least one, in their order.
 
     Each part of the appraisal is a column `why_PART`: 0 if it had no effect, NaN without an
-    appraisal. Raises DataError for a damaged file.
+    appraisal. Parts without a name or a finite effect are left out, as by `view`. Raises DataError
+    for a damaged file.
     """
     import pyarrow as pa
 
@@ -39,9 +40,11 @@ def _effects(why: Any) -> dict[str, Any]:
 
     turn_indices = pc.list_parent_indices(why).to_numpy()
     effects = why.flatten()
-    parts, values = effects.field("part").to_pylist(), effects.field("effect").to_numpy()
+    parts = effects.field("part").to_pylist()
+    values = effects.field("effect").to_numpy(zero_copy_only=False)
     no_effect = np.where(why.is_valid().to_numpy(zero_copy_only=False), 0.0, np.nan)
-    columns = {part: no_effect.copy() for part in sorted(set(parts))}
+    columns = {part: no_effect.copy() for part in sorted({*parts} - {None})}
     for part, turn, value in zip(parts, turn_indices, values, strict=True):
-        columns[part][turn] = value
+        if part is not None and np.isfinite(value):
+            columns[part][turn] = value
     return {f"why_{part}": column for part, column in columns.items()}

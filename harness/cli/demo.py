@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,8 +74,8 @@ def _print(results: Sequence[DemoResult], root: Path, picture: Path) -> None:
         console.print(safe_text.text(line), soft_wrap=True)
     hints = (
         f"picture: {picture}",
-        f"conversations: harness view {root / results[0].construction.name}",
-        f"all figures and tables: harness fit-entropy-law {root} --tables",
+        f"conversations: harness view {shlex.quote(str(root / results[0].construction.name))}",
+        f"all figures and tables: harness fit-entropy-law {shlex.quote(str(root))} --tables",
     )
     for line in hints:
         console.print(safe_text.text(line), soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,8 @@ def export(opts: ExportOptions) -> None:
     Raises DataError for a folder that is no run, and what `source.find`, `folder.check` and
     `folder.write` raise.
     """
-    one_run.refuse_another(opts.run, "export", f" {opts.target}", takes_step=True)
+    target = shlex.quote(str(opts.target))
+    one_run.refuse_another(opts.run, "export", f" {target}", takes_step=True)
     policy_source = source.find(opts.run, opts.step)
     folder.check(policy_source, opts.merge, opts.target)
     for problem in policy_source.passed_over:

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.cli import exit_codes
 from harness.config.run import SCHEMA
-from harness.records import overview, removal, run_state
+from harness.records import overview, removal, run_state, sweep_file
 from harness.records.overview import OverviewEntry, Range
 from harness.utils import safe_text, terminal
 
@@ -31,7 +31,7 @@ DROPPED_FIRST = (WHAT, STEP, WHEN)
 def list_(path: Path, *, as_json: bool) -> None:
     """Print the runs and sweeps at or below `path`. Raises DataError if `path` cannot be listed."""
     entries = overview.list_entries(path)
-    if path not in {entry.path.parent for entry in entries if entry.kind == overview.RUN}:
+    if not (path / sweep_file.FILE).is_file():  # the runs of a sweep keep its order
         entries.sort(key=lambda entry: entry.began_unix_s or 0.0)
     if as_json:
         exit_codes.print_json({"schema": SCHEMA, "entries": [to_json(entry) for entry in entries]})

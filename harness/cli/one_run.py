@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from harness.errors import DataError
@@ -19,8 +20,8 @@ def refuse_another(
     """Raise DataError if the folder is not a run. The message names runs inside it, or the run that
     it is a checkpoint of.
 
-    `command`, `suffix`: what to type before and after the name of such a run; `takes_step`: whether
-    the command has the option --step.
+    `command`, `suffix`: what to type before and after the name of such a run, as a shell reads it;
+    `takes_step`: whether the command has the option --step.
     """
     try:
         if RunFolder(folder).is_run():
@@ -36,7 +37,7 @@ def refuse_another(
         more = f" --step {checkpoints.step_of(folder)}" if takes_step else ""
         raise DataError(
             f"{folder}: must be the folder of a run, got one of its checkpoints; "
-            f"`harness {command} {folder.parent.parent}{suffix}{more}`"
+            f"`harness {command} {shlex.quote(str(folder.parent.parent))}{suffix}{more}`"
         )
     if not runs:
         problem = "has no run.json" if is_folder else missing_path.why(folder) or "is no folder"
@@ -46,7 +47,7 @@ def refuse_another(
     kind = "a sweep" if (folder / sweep_file.FILE).is_file() else "a folder"
     raise DataError(
         f"{folder}: must be the folder of one run, got {kind} of {len(runs)}: {names}{more}; "
-        f"for the first, `harness {command} {runs[0]}{suffix}`"
+        f"for the first, `harness {command} {shlex.quote(str(runs[0]))}{suffix}`"
     )
 
 

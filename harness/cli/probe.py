@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -92,7 +93,8 @@ def _refuse_against(opts: ProbeOptions) -> None:
     other = Path(opts.against)
     try:
         if opts.against != ask.BY_START and not policy_file.is_model(other):
-            one_run.refuse_another(other, f"probe {opts.name} {opts.run} --against")
+            command = f"probe {opts.name} {shlex.quote(str(opts.run))} --against"
+            one_run.refuse_another(other, command)
     except DataError as error:
         raise DataError(f"--against {error}") from error
 

@@ -127,7 +127,12 @@ def _studies(paths: Sequence[Path], pool: Executor | None) -> tuple[list[Reporte
     return studies, damaged
 
 
-def _study_folders(paths: Sequence[Path]) -> Iterator[Path]:
+def _study_folders(paths: Sequence[Path]) -> list[Path]:
+    """Return each study once, however often the paths lead to it."""
+    return list({folder.resolve(): folder for folder in _named_studies(paths)}.values())
+
+
+def _named_studies(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         if not is_folder(path):
             continue

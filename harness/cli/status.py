@@ -61,7 +61,7 @@ def _refuse_outer_folder(folder: Path, command: str) -> None:
         names = ", ".join(path.name for path in folders[-MOST_NAMED:])
         raise DataError(
             f"{folder}: has no run.json and no {sweep_file.FILE}, but contains {names}{more}; "
-            f"for the last one, `harness {command} {folders[-1]}`"
+            f"for the last one, `harness {command} {shlex.quote(str(folders[-1]))}`"
         )
 
 

@@ -65,7 +65,7 @@ def _conversation(conversation: SavedConversation, console: Console) -> None:
     last_emotion: int | None = None
     for turn in conversation.turns:
         console.print()
-        if turn.number == 0 and last_emotion is not None:
+        if turn.number == 0 and not turn.is_reply and last_emotion is not None:
             _line("the policy speaks from here on", "dim", console)
         if turn.is_reply:
             _reply(turn, console)

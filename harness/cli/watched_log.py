@@ -38,6 +38,8 @@ GROWN = 1.25
 """The law is fitted again once there are so many times the rows it was fitted on."""
 KEPT = ("step", "entropy", columns.EVALUATION)
 NO_ROWS = "metrics.jsonl has no rows"
+SOUND = ("missing_reward", "missing_entropy", "missing_step", "duplicate_step")
+"""Reasons why a row of another program's log is no point, though no line is damaged."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class FollowedLog:
         self._rows = _MetricRows()
         self._next_s = 0.0
         self._size, self._grew_s = -1, time.monotonic()
-        self._fitted_rows = 0
+        self._seen_rows = self._fitted_rows = 0
         self._fitting_s, self._reads = 0.0, 0
         self._who: FolderIdentity | None = None
 
@@ -174,7 +176,7 @@ class FollowedLog:
         if not has_new_rows and not self._rows.by_step:
             return LogState(self._found.run, status, reason or NO_ROWS, ended, rule=ending_rule)
         if not has_new_rows:
-            return view
+            return self._with_law(view, folder_identity) if ended else view
         rows, steps = self._rows, setting(folder_identity.config, "trainer", "steps")
         curve = rows.curve(self._following.choice.reward_range)
         outside_range = len(rows.curve().steps) - len(curve.steps)
@@ -193,10 +195,9 @@ class FollowedLog:
             return replace(self._view, status="unreadable", ended=True, reason=str(problem))
         size = path.stat().st_size if path.exists() else 0
         if size == self._size:
-            is_idle = now - self._grew_s >= following.idle_s
-            return replace(
-                self._view, ended=is_idle, status="ended" if is_idle else self._view.status
-            )
+            if now - self._grew_s < following.idle_s:
+                return self._view
+            return self._with_law(replace(self._view, ended=True, status="ended"), FolderIdentity())
         self._size, self._grew_s = size, now
         try:
             column_names = columns.columns_to_read(following.choice, ())
@@ -210,7 +211,7 @@ class FollowedLog:
         last = int(cleaned.steps.max(initial=0))
         kind = "rows of another program"
         kind += "" if following.steps else " with an unknown last step (give --steps)"
-        damaged = sum(cleaned.dropped.values())
+        damaged = sum(n for why, n in cleaned.dropped.items() if why not in SOUND)
         view = replace(
             self._view, status="running", reason=None, steps=following.steps, damaged=damaged,
             uncalibrated=kind, reward_column=chosen.reward,
@@ -241,8 +242,13 @@ class FollowedLog:
             reward=float(curve.reward[-1]) if len(curve.reward) else None,
             advice=_advice(curve, step, view.steps, reward_range),
         )
-        rows = len(curve.entropy)
-        if rows < GROWN * self._fitted_rows and not view.ended:
+        self._seen_rows = len(curve.entropy)
+        return self._with_law(view, folder_identity)
+
+    def _with_law(self, view: LogState, folder_identity: FolderIdentity) -> LogState:
+        """Fit the law again if a quarter more rows were seen, or at the end if any were."""
+        rows, fitted_rows = self._seen_rows, self._fitted_rows
+        if not (rows > fitted_rows if view.ended else rows >= GROWN * fitted_rows):
             return view
         self._fitted_rows, began = rows, time.process_time()
         result = one_run.analyse(self._found, folder_identity, self._following.choice).result

@@ -248,13 +248,15 @@ def annotated_parts(part: Any) -> dict[str, tuple[Any, ...]]:
 
 def in_range(key: str, value: float, low: float, high: float) -> None:
     """Raise ConfigError unless `low <= value <= high`."""
-    if not (math.isfinite(value) and low <= value <= high):
+    if not (low <= value <= high and abs(value) < math.inf):  # isfinite fails for a huge int
         bounds = f"{_format_value(low)} and {_format_value(high)}"
         raise ConfigError(f"{key} must lie between {bounds}, got {_format_value(value)}")
 
 
 def _format_value(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:g}"
+    """Return a number in few digits, all of them where fewer would be another number."""
+    short = str(value) if isinstance(value, int) else f"{value:g}"
+    return short if isinstance(value, int) or float(short) == value else str(value)
 
 
 def one_of(key: str, value: str, allowed: Iterable[str]) -> None:

@@ -95,11 +95,16 @@ def digest(*parts: Any) -> str:
 def make(root: Path) -> None:
     """Add the missing cards to cards.json of the sweep in `root`. Raises StorageError, DataError.
 
-    Existing cards are kept: when a study gets more seeds, the simulator may have a newer version.
+    Existing cards are kept: when a study gets more seeds, the simulator may have a newer version. A
+    run whose config cannot be read has no card, which is printed.
     """
     present = _cards_in(root)
-    missing = _missing_runs(root, present)
-    configs = {name: run_folder.read_config(RunFolder(root / name)) for name in missing}
+    configs: dict[str, RunConfig] = {}
+    for name in _missing_runs(root, present):
+        try:
+            configs[name] = run_folder.read_config(RunFolder(root / name))
+        except (DataError, ConfigError) as error:
+            safe_text.say(f"{name} has no difficulty card: {error}")
     levels: dict[str, list[str]] = {}
     for name, config in configs.items():
         levels.setdefault(key(config), []).append(name)

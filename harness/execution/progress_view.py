@@ -95,7 +95,7 @@ def _cells(view: RunView) -> tuple[str, ...]:
     return (
         terminal.cell(escape(view.name), LONGEST_NAME),
         escape(view.status),
-        f"{view.step}/{view.steps}",
+        _steps(view),
         _decimal(view.entropy),
         _decimal(view.reward),
         _decimal(view.emotion, 0),
@@ -151,7 +151,7 @@ def worth_a_line(printed: RunView, now: RunView) -> bool:
 
 def line(view: RunView) -> str:
     """Return `0-easy-seed1: running, 20/100 steps, H 1.04, batch R 0.45, ..., 2 min left`."""
-    parts = [view.status, f"{view.step}/{view.steps} steps"]
+    parts = [view.status, f"{_steps(view)} steps"]
     measured = (("H", view.entropy, 2), ("batch R", view.reward, 2), ("emotion", view.emotion, 0))
     parts += [f"{word} {_decimal(v, digits)}" for word, v, digits in measured if v is not None]
     if view.left_s is not None:
@@ -159,6 +159,10 @@ def line(view: RunView) -> str:
     if view.reason:
         parts.append(view.reason)
     return f"{view.name}: {', '.join(parts)}"
+
+
+def _steps(view: RunView) -> str:
+    return f"{view.step}/{view.steps or '?'}"  # a run whose folder was removed has no config
 
 
 def _decimal(value: float | None, digits: int = 2) -> str:

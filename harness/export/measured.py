@@ -72,7 +72,7 @@ def _rows(path: Path, last: int) -> Iterator[Mapping[str, Any]]:
 
 def law_entry(source: Source) -> Mapping[str, Any] | None:
     """Return this run's entry in the law.json of its folder or its sweep's; None without one."""
-    run_path = source.run.path
+    run_path = source.run.path.absolute()  # `.` has neither name nor parent
     for folder in (run_path / LAW, run_path.parent / LAW):
         path = folder / RESULTS
         if path.is_symlink() or folder.is_symlink():

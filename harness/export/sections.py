@@ -96,7 +96,8 @@ def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
     yield f"## Difficulty card\n\nThe level {in_markdown(level.name)}:\n"
     part: Any = type(level)
     settings = keys.own_keys(part, "difficulty")
-    rows = [(key.name, keys.value_at(source.config, key.name)) for key in settings]
+    values = {key.name: keys.value_at(source.config, key.name) for key in settings}
+    rows = [(name, cards.exact(value) or None) for name, value in values.items()]
     figures = [
         *rows,
         *(
@@ -156,5 +157,5 @@ def settings(source: Source) -> Iterator[str]:
         if k not in LEFT_OUT and not k.startswith(LEVELS) and not keys.names_location(k, v)
     }
     yield markdown.table(
-        *((k, cards.value(v)) for k, v in shown.items()), headings=("key", "value")
+        *((k, cards.exact(v)) for k, v in shown.items()), headings=("key", "value")
     )

@@ -31,6 +31,7 @@ from harness.records.provenance import MadeBy
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 
+RESTORE = "restore it, or start another run with `harness train --dir`"
 FIRST_SIMULATOR = 1
 """Simulator version of runs made before run.json recorded it."""
 
@@ -115,7 +116,8 @@ def refuse_newer_sweep(root: Path) -> None:
 def _unknown_sweep_keys(root: Path) -> Iterator[tuple[str, list[str]]]:
     if (root / sweep_file.FILE).is_file():
         values = _json(root / sweep_file.FILE)
-        rows = [row for row in values.get("runs") or () if isinstance(row, dict)]
+        runs = values.get("runs")
+        rows = [row for row in runs if isinstance(row, dict)] if isinstance(runs, list) else []
         inner = {
             f"runs.{key}": 0 for row in rows for key in _unknown_fields(row, sweep_file.LedgerRow)
         }
@@ -187,7 +189,12 @@ def config_change(run: RunFolder, status: RunStatus) -> str | None:
     Rows of two configs in one file would look like those of one run. Keys added to harness since
     do not matter: the hash covers the keys in the file. Raises DataError if the file is not YAML.
     """
-    return values_change(run, status, plain_file.yaml_values(run.config))
+    values = plain_file.yaml_values(run.config)
+    try:
+        return values_change(run, status, values)
+    except (TypeError, ValueError, RecursionError):  # such as a date: no run writes one
+        rule = "must be as it was when the run was planned"
+        return f"{run.config}: {rule}, got a value that no config has, such as a date; {RESTORE}"
 
 
 def values_change(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) -> str | None:
@@ -201,5 +208,5 @@ def values_change(run: RunFolder, status: RunStatus, values: Mapping[str, Any]) 
         return None
     return (
         f"{run.config}: must be as it was when the run was planned (hash and seed {planned}, "
-        f"got {now}); restore it, or start another run with `harness train --dir`"
+        f"got {now}); {RESTORE}"
     )

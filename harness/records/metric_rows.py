@@ -8,8 +8,8 @@ rows of another run, which are valid one by one.
 from __future__ import annotations
 
 import json
-import math
 import re
+import sys
 import zlib
 from array import array
 from collections.abc import Iterable, Mapping
@@ -22,6 +22,7 @@ from harness.records import plain_file
 
 LARGEST = 1e300
 """Values of this size or above, and NaN, count as missing."""
+LARGEST_FLOAT = sys.float_info.max
 LONGEST_ROW_BYTES = 65_536
 """Limit for a row, which takes about 3,000 bytes: a damaged file may be one line of gigabytes."""
 
@@ -123,7 +124,7 @@ def _is_row(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(row, dict) and all(
-        value is None or (type(value) in (int, float) and math.isfinite(value))
+        value is None or (type(value) in (int, float) and -LARGEST_FLOAT <= value <= LARGEST_FLOAT)
         for value in row.values()
     )
 

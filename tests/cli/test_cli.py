@@ -43,6 +43,7 @@ WRONG = {
     "an empty path": (["fit-entropy-law", ""], "must name a file or a folder, got ''"),
     "an empty --out": (["fit-entropy-law", "x", "--out", ""], "must name a file or a folder"),
     "an empty --dir": (["study", "x", "--dir", ""], "'--dir': must name a file or a folder"),
+    "a run without a folder": (["train", "--dir", ""], "'--dir': must name a file or a folder"),
     "no path": (["fit-entropy-law"], "Missing argument 'PATH"),
     "wrong key": (["sweep", "sed=1"], "sed=1: no such key; nearest: seed"),
     "wrong key of a run": (["train", "sed=1", "--dir", "d"], "sed=1: no such key; nearest: seed"),

@@ -46,6 +46,15 @@ def test_a_sweep_that_is_named_shows_its_runs_in_its_order(tmp_path: Path) -> No
     assert [line.split()[0] for line in listed(tmp_path, "s")] == ["path", "s/10-b", "s/2-a"]
 
 
+def test_runs_beside_each_other_are_listed_by_their_time(tmp_path: Path) -> None:
+    for name, at in (("early", 1_000.0), ("a-late-one", 2_000.0)):
+        made(tmp_path / "runs" / name)
+        os.utime(tmp_path / "runs" / name / "config.yaml", (at, at))
+    assert [line.split()[0] for line in listed(tmp_path, "runs")[1:]] == [
+        "runs/early", "runs/a-late-one",
+    ]  # fmt: skip
+
+
 def test_a_sweep_keeps_its_time_while_its_planned_runs_begin(tmp_path: Path) -> None:
     """Runs that wait were planned before the first step of any."""
     root = a_sweep(tmp_path / "s", "0-a")

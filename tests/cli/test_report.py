@@ -160,6 +160,16 @@ def test_a_run_that_cannot_be_read_is_named_and_the_code_is_3(tmp_path: Path) ->
     assert "1 run could not be read" in Page((tmp_path / "x.html").read_bytes()).text
 
 
+def test_a_study_to_which_two_paths_lead_is_shown_once(tmp_path: Path) -> None:
+    root = sweep(tmp_path / "runs" / "study", ("easy",), 1)
+    (root / "study.json").write_text("{}")
+    paths = (tmp_path / "runs", root, tmp_path / "runs" / ".." / "runs" / "study")
+    wanted = ReportOptions(paths, tmp_path / "x.html")
+    assert command.report(wanted, as_json=False) == 0
+    text = Page((tmp_path / "x.html").read_bytes()).text
+    assert text.count("a study cannot be read") == 1
+
+
 def test_a_damaged_study_is_said(tmp_path: Path) -> None:
     root = sweep(tmp_path, ("easy",), 2)
     (root / "study.json").write_text("{}")

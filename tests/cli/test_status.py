@@ -39,6 +39,25 @@ def test_lines_are_wrapped_between_words_on_a_terminal_alone(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (("status", "my runs"), "`harness status 'my runs/s'`"),
+        (("view", "my runs/s"), "`harness view 'my runs/s/0-a'`"),
+        (("export", "my runs/s", "a model"), "`harness export 'my runs/s/0-a' 'a model'`"),
+        (("probe", "drift", "my runs/s/0-a", "--against", "my runs/s"),
+         "`harness probe drift 'my runs/s/0-a' --against 'my runs/s/0-a'`"),
+    ],
+)  # fmt: skip
+def test_an_advised_command_can_be_pasted_where_a_folder_has_a_blank(
+    words: tuple[str, ...], advice: str, tmp_path: Path
+) -> None:
+    a_sweep(tmp_path / "my runs/s", "0-a")
+    done = here(*words, cwd=tmp_path)
+    assert done.returncode == 65
+    assert advice in done.stderr
+
+
+@pytest.mark.parametrize(
     ("written", "word"), [("running", "crashed"), ("stopped", "stopped"), ("done", "damaged")]
 )
 def test_every_command_tells_a_status_by_the_same_word(

@@ -18,6 +18,7 @@ from harness.cli.view import ViewOptions, choose_conversations
 from harness.records import conversations, saved_conversations
 from harness.records.conversations import TurnRecord
 from harness.records.saved_conversations import SavedConversation
+from harness.report.text.conversation import EFFECT
 from harness.testing.commands import command, here
 from tests.cli.chat_command import lines
 from tests.present import present
@@ -150,6 +151,21 @@ def a_batch(run: Path, step: int, **values: Any) -> None:
     ]  # fmt: skip
     (run / "conversations").mkdir(parents=True, exist_ok=True)
     conversations.write(run / "conversations", step, turns)
+
+
+def test_the_policy_speaks_after_the_last_reply_of_the_reference(mine: Path) -> None:
+    turns = [
+        TurnRecord(0, 0, -1, "user", "Hello.", emotion_after=40),
+        TurnRecord(0, 0, 0, "reference", "I hear you."),
+        TurnRecord(0, 0, 0, "user", "Thank you.", emotion_after=50, change=10),
+        TurnRecord(0, 0, 1, "policy", "What happened?"),
+        TurnRecord(0, 0, 1, "user", "A lot.", emotion_after=55, change=5, ended="cap"),
+    ]
+    conversations.write(mine / "conversations", 9, turns)
+    shown = here("view", "one", "--step", "9", cwd=mine.parent).stdout.splitlines()
+    heads = [line.split()[0] for line in shown if line.split()[:1] in
+             (["user"], ["reference"], ["policy"], ["the"])]  # fmt: skip
+    assert heads[1:] == ["user", "reference", "the", "user", "policy", "user"]
 
 
 def test_nothing_that_a_text_holds_reaches_the_terminal_but_as_text(mine: Path) -> None:
@@ -293,3 +309,10 @@ def test_a_lost_conversation_comes_last_and_ties_keep_their_order() -> None:
     assert best[-1].sample == 1
     assert choose_conversations(batch, ViewOptions(Path()), 9).conversations == batch
     assert view.FEW == 3
+
+
+def test_the_page_on_view_names_every_part_of_an_appraisal() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "view.md").read_text(encoding="utf-8")
+    table = page.split("| part | is | users |")[1].split("\n\n")[0]
+    never_shown = {"remark"}  # an act without worth
+    assert {part for part in EFFECT if f"`{part}`" not in table} == never_shown

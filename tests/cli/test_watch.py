@@ -20,9 +20,10 @@ from rich.console import Console
 from harness.cli import watch, watch_view, watched_log
 from harness.cli.watched_log import LogState
 from harness.errors import DataError
+from harness.law.io import discover
 from harness.records import holder, run_status
 from harness.records.run_folder import RunFolder
-from harness.testing import commands
+from harness.testing import commands, run_folders, synthetic
 from harness.testing.figure_contract import HOSTILE
 from tests.cli.terminal import on_terminal
 from tests.cli.watched import FOLLOWING, events, look, made_log
@@ -117,6 +118,23 @@ def test_rows_are_taken_in_as_they_come(run: Path, tmp_path: Path) -> None:
     (copy / "metrics.jsonl").write_bytes(lines[0])
     assert rows.read_new(here)
     assert len(rows.curve().entropy) == 1  # a file begun anew is read anew
+
+
+def test_at_its_end_a_run_has_the_law_of_all_its_rows(tmp_path: Path) -> None:
+    rows = synthetic.rows(synthetic.kink(2, 120, synthetic.LOW))
+    run = run_folders.write_run(tmp_path / "one", rows[:97], status="running")
+    (found,) = discover.discover((run,)).runs
+    log = watched_log.FollowedLog(found, FOLLOWING)
+    with holder.hold(RunFolder(run)):
+        first = log.read_state()
+        run_folders.write_rows(run, rows)
+        assert log.read_state().step == 120
+    values = json.loads((run / "run.json").read_text(encoding="utf-8"))
+    (run / "run.json").write_text(json.dumps({**values, "status": "done", "last_step": 120}))
+    while not (last := log.read_state()).ended:
+        time.sleep(0.1)
+    assert (last.regime, last.onset) == (look(run).regime, look(run).onset)
+    assert last.onset != first.onset
 
 
 def test_damaged_lines_are_counted_and_left_out(run: Path, tmp_path: Path) -> None:

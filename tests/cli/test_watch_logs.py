@@ -75,6 +75,16 @@ def test_rows_outside_the_reward_range_are_left_out_and_counted(tmp_path: Path) 
     assert watch_view.line(view).endswith("1 damaged line")
 
 
+def test_a_step_without_a_reward_is_no_damaged_line(tmp_path: Path) -> None:
+    """As where a log has its reward every fifth step, or repeats a step."""
+    rows = [{"step": n, "entropy": 2 / n, "reward": n / 60 if n % 5 == 0 else None}
+            for n in (*range(1, 60), 55)]  # fmt: skip
+    lines = [*map(json.dumps, rows), '{"step": 60, "entr', ""]
+    (tmp_path / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    view = look(tmp_path / "log.jsonl")
+    assert (view.step, view.damaged) == (55, 1)
+
+
 @pytest.mark.parametrize(
     ("steps", "said"), [(30, "no steps are left"), (20, "beyond the last step, 20")]
 )

@@ -77,6 +77,8 @@ MISTAKES = {
     "difficulty.intentions=praise": "difficulty.intentions must be a list of names, as in [a,b]",
     "difficulty.intentions=[prais]": "got 'prais'; nearest: praise",
     "seed=-1": "seed must lie between 0 and",
+    f"seed={10**400}": "seed must lie between 0 and",
+    "reward.solution_bias=1.0000001": "must lie between 0 and 1, got 1.0000001",
     "algorithm.group_size=1": (
         "algorithm.group_size must be 2 or more with algorithm.kind=grpo, which compares the "
         "conversations of a group, got 1"

@@ -80,6 +80,18 @@ def test_a_damaged_file_of_cards_is_named_and_left(configs: Configs, tmp_path: P
         difficulty_cards.make(root)
 
 
+def test_a_run_with_a_damaged_config_costs_no_other_run_its_card(
+    configs: Configs, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = made(tmp_path / "sweep", dict(list(configs.items())[:2]))
+    first, second = configs.keys() & {path.name for path in root.iterdir()}
+    (root / first / "config.yaml").write_text("x: [")
+    difficulty_cards.make(root)
+    (card,) = json.loads((root / difficulty_cards.FILE).read_text())["cards"]
+    assert card["runs"] == [second]
+    assert f"{first} has no difficulty card: " in capsys.readouterr().err
+
+
 def test_another_knob_or_group_size_is_another_card_and_another_seed_is_not(
     configs: Configs,
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_folder_that_is_not_there_yet_is_a_planned_run(tmp_path: Path) -> None
     view = RunWatcher(tmp_path / "run", "run", 100).read()
     assert view == RunView("run", 100)
     assert progress_view.line(view) == "run: planned, 0/100 steps"
+    assert progress_view.line(RunView("run", 0)) == "run: planned, 0/? steps"
 
 
 def test_a_running_run_shows_its_last_row_and_the_time_left_at_its_pace(

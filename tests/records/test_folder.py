@@ -154,6 +154,18 @@ def test_a_config_is_held_against_the_hash_of_what_it_holds(tmp_path: Path) -> N
     assert compatibility.config_change(run, replace(older, seed=4)) is not None
 
 
+def test_a_config_with_a_date_is_another_than_the_planned(tmp_path: Path) -> None:
+    run = RunFolder(tmp_path)
+    run_folder.create(run, RunConfig())
+    values = yaml.safe_load(run.config.read_text())
+    values["algorithm"]["options"] = {"until": date(2024, 1, 1)}
+    run.config.write_text(yaml.safe_dump(values))
+    changed = compatibility.config_change(run, run_status.read(run.status))
+    rule = "must be as it was when the run was planned, got a value that no config has"
+    assert changed is not None
+    assert changed.startswith(f"{run.config}: {rule}, such as a date; restore it, or start")
+
+
 @pytest.mark.parametrize("kept", ["run-before-checksums", "2026-11-22/run", "2026-11-23/run"])
 def test_a_config_of_before_evaluations_followed_the_steps_is_what_it_was(kept: str) -> None:
     """It holds its number: the hash is that of its day, and the number stands."""

@@ -1,6 +1,7 @@
 """A row's checksum: fits what was written, nothing else, and is missing in older rows."""
 
 import json
+from pathlib import Path
 
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -35,3 +36,10 @@ def test_a_row_with_one_byte_changed_does_not_fit(
 
 def test_a_row_of_an_older_version_has_none() -> None:
     assert metric_rows.checksum_matches(b'{"step": 1, "entropy": 0.5}\n') is None
+
+
+def test_a_number_too_long_for_a_float_is_damage(tmp_path: Path) -> None:
+    log = tmp_path / "metrics.jsonl"
+    log.write_text('{"step": 1, "entropy": 0.5}\n{"step": 2, "entropy": 1%s}\n' % ("0" * 400))
+    rule = "row 2 must be a JSON object of numbers and nulls, but is not"
+    assert metric_rows.scan(log).problem == f"{log}:2: {rule}"

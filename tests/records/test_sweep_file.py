@@ -7,7 +7,7 @@ import pytest
 
 from harness.compose import planner
 from harness.errors import DataError
-from harness.records import sweep_file
+from harness.records import compatibility, sweep_file
 from harness.records.sweep_file import LedgerRow, Sweep
 
 
@@ -71,4 +71,13 @@ def test_a_changed_row_of_a_ledger_is_named(
     saved["runs"][0] |= change
     (tmp_path / "sweep.json").write_text(json.dumps(saved))
     with pytest.raises(DataError, match=rf"sweep.json: cannot be read: {sentence}"):
+        sweep_file.read(tmp_path)
+
+
+def test_runs_that_are_no_list_are_damage_and_no_newer_version(tmp_path: Path) -> None:
+    sweep_file.write(tmp_path, Sweep(None, {}, []))
+    values = json.loads((tmp_path / "sweep.json").read_text())
+    (tmp_path / "sweep.json").write_text(json.dumps({**values, "runs": 5}))
+    compatibility.refuse_newer_sweep(tmp_path)
+    with pytest.raises(DataError, match=r"json: cannot be read: runs must be a list .* got 5"):
         sweep_file.read(tmp_path)

@@ -90,6 +90,19 @@ def test_few_runs_of_a_level_stand_close_to_its_difficulty() -> None:
     assert aside.max() <= 0.02 * (high - low)
 
 
+def test_a_level_of_two_kinds_of_users_stands_at_both_difficulties() -> None:
+    """As of simulator=scripted,second: the levels have one name and two cards."""
+    marks = [
+        OnsetPoint(f"{at}", "hard", False, dict.fromkeys(MEASURES, card), 0.5, 0.4, 0.6)
+        for at, card in ((20, Interval(20, 18, 22)), (80, Interval(80, 78, 82)))
+    ]
+    with use_style():
+        axes = onset_by_difficulty.draw(marks, FIGURE).figure.axes[-1]
+    symbols = [line for line in axes.lines if line.get_marker() != "None"]
+    points = [float(np.asarray(line.get_xdata(), float)[0]) for line in symbols]
+    assert points == [20, 80]
+
+
 def test_the_onset_of_a_run_that_is_not_over_is_a_share_of_what_is_planned(sweep: Path) -> None:
     config = sweep / "1-hard-seed1" / "config.yaml"
     config.write_text(config.read_text() + "trainer: {steps: 400}\n")

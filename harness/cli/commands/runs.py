@@ -52,7 +52,7 @@ Yes = Annotated[
     ),
 ]
 RunDir = Annotated[
-    Path, typer.Option("--dir", help="Folder of the run; created if it does not exist.")
+    Path, options.path("--dir", "PATH", "Folder of the run; created if it does not exist.")
 ]
 DemoDir = Annotated[
     Path | None,

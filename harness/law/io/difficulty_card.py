@@ -24,6 +24,8 @@ from harness.records.outcomes import OWN
 from harness.records.run_folder import RunFolder
 
 FILE = "cards.json"
+OLDER_READER = "lexical"
+"""The reader of cards that name none."""
 MEASURES = ("acceptance", "need_expression", "population_final_emotion")
 """The measures of a difficulty card that are compared with a run's onset."""
 ENDS = ("value", "low", "high")
@@ -47,8 +49,10 @@ def read(folder: Path, levels: Mapping[str, Any]) -> Cards:
 
     A damaged cards.json and one that is a symbolic link are ignored. `levels`: the named levels of
     the run's config. The card of another run is used for a named level only if all its settings are
-    equal, because an override can change the users of a level and keep its name.
+    equal, because an override can change the users of a level and keep its name, and if its users
+    are of the same kind, because a sweep can have several.
     """
+    folder = folder.absolute()  # `.` has neither name nor parent
     entries = _entries(folder.parent / FILE)
     from_event = _start_event_anchors(RunFolder(folder).events)
     from_cards = _anchors(entries, folder.name, levels)
@@ -84,15 +88,30 @@ def _anchors(
     entries: Sequence[Any], run: str, levels: Mapping[str, Any]
 ) -> dict[str, AnchorRewards]:
     by_level: dict[str, AnchorRewards] = {}
+    readers = {_reader(entry) for entry in entries if _is_of(entry, run)}
     for entry in entries:
         with contextlib.suppress(*DAMAGED):
             anchors = _anchor_rewards(entry["card"]["anchors"])
             if run in entry["runs"]:
                 by_level[OWN] = anchors
+            if readers and _reader(entry) not in readers:
+                continue
             level = entry["level"]
             if level in LEVELS and _same_settings(entry["difficulty"], levels[level]):
                 by_level[level] = anchors
     return by_level
+
+
+def _is_of(entry: Any, run: str) -> bool:
+    with contextlib.suppress(*DAMAGED):
+        return run in entry["runs"]
+    return False
+
+
+def _reader(entry: Any) -> str | None:
+    """Return what hears the replies at a card's level; None for a served user, who has no card."""
+    card = entry.get("card")
+    return str(card.get("reader", OLDER_READER)) if isinstance(card, Mapping) else None
 
 
 def _same_settings(card: Mapping[str, Any], level: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ def sweep_overrides(run: str) -> Sequence[str] | None:
 
     A sweep that no single command made, such as that of a study, has overrides for each run.
     """
-    folder = Path(run)
+    folder = Path(run).absolute()  # `.` has neither name nor parent
     try:
         sweep = sweep_file.read(folder.parent)
     except DataError:

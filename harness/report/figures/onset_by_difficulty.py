@@ -69,15 +69,15 @@ def draw(marks: Sequence[OnsetPoint], name: str) -> Drawing:
 
 
 def _panel(axes: Axes, marks: Sequence[OnsetPoint], measure: str, levels: Sequence[str]) -> None:
-    cards = {mark.level: mark.difficulty[measure] for mark in marks}
-    values = np.array([[card.low, card.value, card.high] for card in cards.values()])
+    cards = by_card(marks, measure)
+    values = np.array([[card.low, card.value, card.high] for _, card in cards])
     low, high = canvas.limits([values.ravel()], least=LEAST[measure])
     positions = np.unique(values[:, 1])
     width = BESIDE * float(np.diff(positions).min()) if len(positions) > 1 else ALONE * (high - low)
     edge = 0.55 * width
     low, high = min(low, values[:, 1].min() - edge), max(high, values[:, 1].max() + edge)
-    for slot, level in enumerate(levels):
-        card, level_marks = cards[level], [mark for mark in marks if mark.level == level]
+    for (level, card), level_marks in cards.items():
+        slot = levels.index(level)
         axes.axvspan(card.low, card.high, color=colour(slot), alpha=0.1, lw=0, zorder=0)
         for row in _rows_of_symbols(level_marks):
             spacing = min(width / len(row), CLOSE * (high - low)) if row else 0.0
@@ -89,6 +89,16 @@ def _panel(axes: Axes, marks: Sequence[OnsetPoint], measure: str, levels: Sequen
     axes.set_ylim(0, 1.14)
     axes.set_yticks([0, 0.25, 0.5, 0.75, NO_ONSET], ["0", "0.25", "0.5", "0.75", "none"])
     canvas.limit_ticks(axes)
+
+
+def by_card(
+    marks: Sequence[OnsetPoint], measure: str
+) -> dict[tuple[str, Interval], list[OnsetPoint]]:
+    """Return the runs of each card: a level has several if its users or their settings differ."""
+    cards: dict[tuple[str, Interval], list[OnsetPoint]] = {}
+    for mark in marks:
+        cards.setdefault((mark.level, mark.difficulty[measure]), []).append(mark)
+    return cards
 
 
 def _rows_of_symbols(marks: Sequence[OnsetPoint]) -> list[list[OnsetPoint]]:

@@ -20,6 +20,7 @@ from harness.report.tables import study as study_table
 from harness.report.text import (
     answer,
     answer_lines,
+    dropped_rows,
     findings,
     link_words,
     naming,
@@ -111,7 +112,8 @@ def of_analysis(analysis: Analysis) -> AnswerSection | None:
         line.removesuffix(SEE_TABLES) for line in answer_lines.open_questions(analysis, rows)
     ]
     return AnswerSection(
-        headline(analysis, fitted), "", "", [answer_lines.heading(analysis)],
+        headline(analysis, fitted), "", "",
+        [answer_lines.heading(analysis), *dropped_rows.ended_by_rule(analysis)],
         [by_level(rows)] if rows else [], (), [*questions, *findings.closing(analysis, fitted)],
     )  # fmt: skip
 

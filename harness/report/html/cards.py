@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -139,9 +140,9 @@ def value(setting: Any) -> str:
         return "-"
     if isinstance(setting, Mapping) and setting.keys() >= INTERVAL:
         ends = [setting["value"], setting["low"], setting["high"]]
-        if all(isinstance(end, int | float) for end in ends):
+        if all(map(_is_number, ends)):
             return wording.estimate(*ends)
-        return wording.number(ends[0]) if isinstance(ends[0], int | float) else "-"
+        return wording.number(ends[0]) if _is_number(ends[0]) else "-"
     if isinstance(setting, bool):
         return "true" if setting else "false"
     if isinstance(setting, float):
@@ -149,3 +150,17 @@ def value(setting: Any) -> str:
     if isinstance(setting, list | tuple):
         return ", ".join(map(value, setting))
     return str(setting)
+
+
+def _is_number(value: Any) -> bool:
+    """Return whether a value is a number that a float can hold; a damaged file may have longer."""
+    return isinstance(value, int | float) and abs(value) <= sys.float_info.max
+
+
+def exact(setting: Any) -> str:
+    """Return a value of the config. Unlike a measurement, a number in it is never rounded."""
+    if isinstance(setting, float) and float(value(setting)) != setting:
+        return repr(setting)
+    if isinstance(setting, list | tuple):
+        return ", ".join(map(exact, setting))
+    return value(setting)

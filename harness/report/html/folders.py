@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,9 +58,14 @@ def _locate(run: str, folder: Path | None) -> LocatedRun:
         return LocatedRun(run, folder, None)
 
 
+def parents(runs: Sequence[LocatedRun]) -> list[Path]:
+    """Return the folders that contain the runs' folders, such as sweeps, each once."""
+    return list(dict.fromkeys(run.folder.absolute().parent for run in runs if run.folder))
+
+
 def level_cards(runs: Sequence[LocatedRun]) -> list[CardEntry]:
-    """Return the distinct difficulty cards next to the runs."""
-    folders = dict.fromkeys(run.folder.parent for run in runs if run.folder is not None)
+    """Return the distinct difficulty cards next to the runs: of each level and reader of users."""
+    folders = parents(runs)
     cards: dict[str, CardEntry] = {}
     for folder in folders:
         for entry in _entries(folder / difficulty_card.FILE):
@@ -68,8 +73,16 @@ def level_cards(runs: Sequence[LocatedRun]) -> list[CardEntry]:
                 card = CardEntry(
                     str(entry["level"]), dict(entry["difficulty"]), dict(entry["card"])
                 )
-                cards.setdefault(json.dumps(entry["difficulty"], sort_keys=True), card)
-    return list(cards.values())
+                key = [card.difficulty, card.card.get("reader")]
+                cards.setdefault(json.dumps(key, sort_keys=True), card)
+    readers = {card.card.get("reader") for card in cards.values()}
+    return [_named(card) if len(readers) > 1 else card for card in cards.values()]
+
+
+def _named(card: CardEntry) -> CardEntry:
+    """Return the card with its reader in the name, since its level has users of several."""
+    reader = card.card.get("reader")
+    return replace(card, level=f"{card.level}, {reader}") if reader is not None else card
 
 
 def _entries(path: Path) -> Sequence[Any]:

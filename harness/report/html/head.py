@@ -16,7 +16,7 @@ from harness.law.group_results import Analysis
 from harness.records import events, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.report.html.answer import ReportedStudy
-from harness.report.html.folders import LocatedRun
+from harness.report.html.folders import LocatedRun, parents
 from harness.report.text.wording import plural
 
 MOST_SWEEPS = 6
@@ -72,8 +72,7 @@ def _runs(analysis: Analysis, studies: Sequence[ReportedStudy]) -> str:
 
 def _sweeps(title: str, runs: Sequence[LocatedRun]) -> list[str]:
     """Return `NAME: NOTE` of each sweep, without a name that equals the title."""
-    folders = dict.fromkeys(run.folder.parent for run in runs if run.folder is not None)
-    lines = [line for line in (_sweep(folder, title) for folder in folders) if line]
+    lines = [line for line in (_sweep(folder, title) for folder in parents(runs)) if line]
     more = len(lines) - MOST_SWEEPS
     return lines[:MOST_SWEEPS] + ([f"and {more} more sweeps"] if more > 0 else [])
 

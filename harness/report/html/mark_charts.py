@@ -42,9 +42,8 @@ def by_difficulty(marks: Sequence[onset_by_difficulty.OnsetPoint]) -> Chart:
             title, axis(title, (low - margin, high + margin)),
             Axis("onset, share of the run", 0.0, 1.15, tuple(heights)),
         )  # fmt: skip
-        for slot, level in enumerate(names):
-            level_marks = [mark for mark in marks if mark.level == level]
-            _level_marks(panel_plot, level_marks, difficulty, slot)
+        for (level, _), level_marks in onset_by_difficulty.by_card(marks, measure).items():
+            _level_marks(panel_plot, level_marks, difficulty, names.index(level))
         columns.append((panel_plot.panel(),))
     null_entry = LegendEntry("dot ink hollow", DOT + plot.MARKERS[0], "null control")
     entries = (

@@ -8,7 +8,7 @@ from typing import Any
 from harness.law.compare.groups import flatten_config
 from harness.law.group_results import Analysis
 from harness.report.html.blocks import Card, HtmlTable, NamedValue, row
-from harness.report.html.cards import value
+from harness.report.html.cards import exact
 from harness.report.text import naming
 from harness.report.text.wording import plural
 
@@ -28,7 +28,7 @@ def differing_settings(analysis: Analysis) -> HtmlTable | None:
     for key in sorted({key for config in configs.values() for key in config}):
         by_value: dict[str, list[str]] = {}
         for run, config in configs.items():
-            text = value(config[key]) if key in config else ABSENT
+            text = exact(config[key]) if key in config else ABSENT
             by_value.setdefault(text, []).append(run_names[run])
         if len(by_value) > 1:
             rows.append(row(key, *_values_and_runs(by_value)))
@@ -65,7 +65,7 @@ def shared_settings(analysis: Analysis) -> Card | None:
         return None
     first, others = configs[0], configs[1:]
     shared = [
-        NamedValue(key, value(setting))
+        NamedValue(key, exact(setting))
         for key, setting in first.items()
         if all(key in other and other[key] == setting for other in others)
     ]

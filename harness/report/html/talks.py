@@ -137,7 +137,7 @@ def _user_facts(turn: SavedTurn) -> Iterator[str]:
 
 def _curves(conversation: SavedConversation, highest: float) -> tuple[str, str]:
     """Return paths over the turns of emotion, 0 to 100, and of H, 0 to `highest`."""
-    last = max((abs(turn.number) for turn in conversation.turns), default=1) or 1
+    last = max((turn.number for turn in conversation.turns), default=0)
     first = min((turn.number for turn in conversation.turns), default=0)
     emotions = [
         (t.number, t.emotion / 100)

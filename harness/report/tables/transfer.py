@@ -43,7 +43,7 @@ def named_rows(analysis: Analysis) -> list[tuple[str, dict[str, Any]]]:
 
 def _row(group: GroupResult, runs: Sequence[RunResult]) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "trained_on": wording.group_name(group.key) or runs[0].level,
+        "trained_on": wording.group_name(group.key),
         "runs": len(runs),
     }
     for level in LEVELS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -73,9 +74,8 @@ class StopHandlers:
     def stop_error(self, where: str) -> StoppedError:
         """Return the error that ends the run after a stop request, with a checkpoint on disk."""
         name, path = signal.Signals(self.asked_by or 0).name, self._run.path
-        return StoppedError(
-            f"{path}: stopped by {name} {where}; continue with `harness resume {path}`"
-        )
+        resume = f"`harness resume {shlex.quote(str(path))}`"
+        return StoppedError(f"{path}: stopped by {name} {where}; continue with {resume}")
 
     def on_deadline(self) -> None:
         """End the process without a checkpoint, since the step took longer than its deadline."""
@@ -101,7 +101,8 @@ class StopHandlers:
     def _stop(self, number: int) -> None:
         """End the process before the first step."""
         activity, self._preparing, self.asked_by = self._preparing, None, number
-        name, resume = signal.Signals(number).name, f"`harness resume {self._run.path}`"
+        name = signal.Signals(number).name
+        resume = f"`harness resume {shlex.quote(str(self._run.path))}`"
         self._leave(
             StoppedError.exit_code, f"stopped by {name} {activity}; continue with {resume}", ""
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -62,7 +63,7 @@ def line_printer(stream: TextIO, run: Path) -> Emit:
             if due:
                 pending += f"step {event['step']}  {event['held']} of {event['of']} evaluated\n"
         elif event["event"] == "end" and event["status"] == "done":
-            pending += f"done; next: `harness fit-entropy-law {run}`\n"
+            pending += f"done; next: `harness fit-entropy-law {shlex.quote(str(run))}`\n"
             due = True
         if due:
             safe_text.tell(stream, pending, safe_text.WAIT_S if event["event"] == "end" else 0.0)

@@ -7,6 +7,7 @@ users.
 
 from __future__ import annotations
 
+import shlex
 from collections import deque
 from collections.abc import Mapping
 
@@ -75,7 +76,7 @@ class ServedUsers:
                 f"held-out conversations of a level may be lost in an evaluation on {self._url}, "
                 f"{counts} "
                 "were; its row is not written, and asks them again. Once it answers, continue with "
-                f"`harness resume {self._where}`"
+                f"`harness resume {shlex.quote(str(self._where))}`"
             )
 
     def judge(self, step: int) -> None:
@@ -86,7 +87,7 @@ class ServedUsers:
                 f"{self._where}: step {step}: at most {MOST_LOST:.0%} of the {self._expected} "
                 f"conversations of {self._steps} steps may be lost on {self._url}, {lost} of the "
                 f"last {len(self._lost)} steps were; events.jsonl says how. Once it answers, "
-                f"continue with `harness resume {self._where}`"
+                f"continue with `harness resume {shlex.quote(str(self._where))}`"
             )
 
     def _on_outage(self, outage: Outage) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Mapping
 from functools import partial
 
@@ -87,7 +88,8 @@ class SignalWatch:
             safe_text.say(f"step {step}: {why}")
             return None
         return (
-            f"{why}; `harness resume {self._session.run.path}` continues anyway; with "
+            f"{why}; `harness resume {shlex.quote(str(self._session.run.path))}` continues "
+            "anyway; with "
             "trainer.stop_unheard=false runs do not stop for this"
         )
 

@@ -6,6 +6,7 @@ disk, so it gets the same advice as a run that was never interrupted.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -63,7 +64,7 @@ class StopRule:
         """Return the error that ends the run in folder `where` after `step`."""
         return EarlyEnd(
             f"{where}: step {step} of {self._steps}: ended by trainer.stop_when={self.name}: "
-            f"{reason}; `harness resume {where}` continues without the rule"
+            f"{reason}; `harness resume {shlex.quote(where)}` continues without the rule"
         )
 
     def record(self, step: int) -> dict[str, Any]:

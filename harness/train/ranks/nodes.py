@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shlex
 import socket
 import threading
 import time
@@ -164,7 +165,8 @@ class Nodes:
                 missing = [n for i, n in enumerate(self._step.nodes) if i and i not in self.others]
                 raise StoppedError(
                     f"{self._run}: a run needs all of its nodes, {', '.join(missing)} did not join "
-                    f"within {JOINED_WITHIN_S:g} s; continue with `harness resume {self._run}`"
+                    f"within {JOINED_WITHIN_S:g} s; continue with "
+                    f"`harness resume {shlex.quote(str(self._run))}`"
                 )
             with contextlib.suppress(Empty):
                 hello, peer = self._calls.get(timeout=POLL_S)
@@ -187,7 +189,8 @@ class Nodes:
             if process.poll() is not None or time.monotonic() > deadline:
                 raise RankLost(
                     f"{self._run}: a run needs all of its ranks, got rank {rank} "
-                    f"{process.how_ended()}; continue with `harness resume {self._run}`"
+                    f"{process.how_ended()}; continue with "
+                    f"`harness resume {shlex.quote(str(self._run))}`"
                 )
             with contextlib.suppress(Empty):
                 hello, peer = self._calls.get(timeout=POLL_S)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
+import shlex
 import socket
 import time
 import traceback
@@ -170,7 +171,7 @@ class Worker:
     def _lost(self, problem: str) -> RankLost:
         return RankLost(
             f"{self._run}: a run needs all of its ranks, got {problem}; continue with "
-            f"`harness resume {self._run}`"
+            f"`harness resume {shlex.quote(str(self._run))}`"
         )
 
     def end(self) -> None:

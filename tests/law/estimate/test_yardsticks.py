@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,17 @@ def test_the_end_is_the_last_tenth_of_the_evaluations(tmp_path: Path) -> None:
     assert end.share == pytest.approx((0.7 - 0.6) / (0.8 - 0.6))
     assert end.deaf_reward is None
     assert end.anchors.attentive_listening == 1.45
+
+
+def test_a_run_that_is_the_current_folder_has_the_card_of_its_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = synthetic.evaluated(lines(), reward=0.5)
+    run_folders.write_run(tmp_path / "run", rows, level="medium")
+    run_folders.write_cards(tmp_path, {"medium": MEDIUM})
+    monkeypatch.chdir(tmp_path / "run")
+    (result,) = analysis.analyse([Path()]).runs
+    assert own(result).anchors.deaf is not None
 
 
 def test_the_logged_share_counts_before_that_of_the_anchors(tmp_path: Path) -> None:
@@ -129,3 +141,19 @@ def test_a_level_of_other_users_lends_no_anchors_to_its_name(tmp_path: Path) -> 
     assert own(result).anchors.deaf is not None
     assert result.yardsticks is not None
     assert result.yardsticks["medium"].anchors == AnchorRewards()
+
+
+def test_a_level_of_a_second_kind_of_users_lends_no_anchors_to_the_first(tmp_path: Path) -> None:
+    """As in a sweep of simulator=scripted,second, whose levels have the same settings."""
+    rows = synthetic.evaluated(synthetic.evaluated(lines(), reward=0.5), "medium", reward=0.5)
+    run_folders.write_run(tmp_path / "run", rows, level="medium")
+    run_folders.write_cards(tmp_path, {"medium": MEDIUM})
+    values = json.loads((tmp_path / "cards.json").read_text())
+    (own_card,) = values["cards"]
+    other = {**MEDIUM, "deaf": {"reward": 0.1}}
+    second = {**own_card["card"], "reader": "second", "anchors": other}
+    values["cards"] = [own_card, {**own_card, "runs": ["other"], "card": second}]
+    (tmp_path / "cards.json").write_text(json.dumps(values))
+    (result,) = analysis.analyse([tmp_path]).runs
+    assert result.yardsticks is not None
+    assert result.yardsticks["medium"].anchors == own(result).anchors

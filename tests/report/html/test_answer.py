@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from harness.law import analysis
+from harness.records import run_status
+from harness.records.run_folder import RunFolder
 from harness.report.html import answer
 from harness.report.html.blocks import HEADING, QUIET, from_rich
 from harness.report.tables import summary
@@ -61,6 +64,16 @@ def test_a_run_alone_has_its_own_numbers(tmp_path: Path) -> None:
     assert cell[2].startswith(f"{result.gain.value:.2f}")
     assert cell[4] == cell[6] == "-"
     assert cell[7] in ("no onset", *([cell[7]] if result.onset else []))
+
+
+def test_runs_that_a_rule_ended_are_said_to_be_no_random_subset(tmp_path: Path) -> None:
+    run = RunFolder(run_folders.write_run(tmp_path / "one", synthetic.lawful_rows(1, 40)))
+    ended = {"rule": "flat", "step": 40}
+    done = replace(run_status.read(run.status), last_step=40, stopped_by_rule=ended)
+    run_status.write(run.status, done)
+    section = answer.of_analysis(analysis.analyse([tmp_path]))
+    assert section is not None
+    assert section.sentences[1].startswith("1 of 1 run was ended by trainer.stop_when, at step 40")
 
 
 def test_a_table_of_the_terminal_keeps_its_rows_headings_and_what_is_beside() -> None:

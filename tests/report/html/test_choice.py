@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,13 @@ def test_who_leaves_is_told_with_what_the_reply_did_before() -> None:
     left = SavedConversation(1, 0, 0, "hard", *(None,) * 6, 0.0, turns)
     shown = talks.view(ChosenConversation(left, (FIRST,), WORST), "0-hard", "hard", 1, 2.0)
     assert shown.turns[1].facts[0] == "emotion 0 (-10, then left)"
+
+
+def test_the_curve_of_a_talk_taken_over_late_is_as_wide_as_the_others() -> None:
+    numbers = [-4, -3, -2, -1, 0, 1, 2]
+    turns = tuple(SavedTurn(n, "user", "Hello.", emotion=40) for n in numbers)
+    late = replace(talk(1, 0.4), turns=turns)
+    shown = talks.view(ChosenConversation(late, (FIRST,), WORST), "0-hard", "hard", 1, 2.0)
+    assert (
+        shown.emotion_path.rpartition("L")[2].split()[0] == f"{talks.CURVE_WIDTH - talks.EDGE:.0f}"
+    )

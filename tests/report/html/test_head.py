@@ -52,6 +52,14 @@ def test_name_note_and_dates_stand_above_the_answer(swept: Path) -> None:
     )
 
 
+def test_a_run_that_is_the_current_folder_has_the_note_of_its_sweep(
+    swept: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep_file.write(swept, Sweep("first", {}, (), note="Does it listen?"))
+    monkeypatch.chdir(swept / "0-easy-seed1")
+    assert "Does it listen?" in head(Path())
+
+
 def test_a_name_that_is_the_title_is_said_once(swept: Path) -> None:
     sweep_file.write(swept, Sweep("first", {}, (), name="first", note="Does it listen?"))
     assert head(swept).startswith("first Does it listen? 2 runs; the runs began")

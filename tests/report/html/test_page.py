@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
+from harness.law import analysis
 from harness.records import conversations, holder, run_status
 from harness.records.run_folder import RunFolder
-from harness.report.html import page, render
+from harness.report.html import folders, page, render
 from harness.report.html.page import MOST_BYTES, Report
 from harness.testing import run_folders, synthetic
 from harness.utils.safe_text import escape
@@ -201,6 +202,14 @@ def test_config_differences_name_the_keys_and_who_has_which(shown: Page) -> None
     assert "2-hard-seed1, 3-hard-seed2" in after
 
 
+def test_configs_that_differ_in_the_sixth_digit_differ(tmp_path: Path) -> None:
+    for seed, rate in enumerate((0.00123451, 0.00123454), 1):
+        run = run_folders.write_run(tmp_path / f"{seed}", synthetic.lawful_rows(seed, 40))
+        run_folders.planned_with(run, "algorithm", learning_rate=rate)
+    text = re.sub(r"\s+", " ", Page(reported(tmp_path).content).text)
+    assert "algorithm.learning_rate0.001234510.00123454" in text
+
+
 def test_what_holds_of_every_conversation_is_said_once(shown: Page, tmp_path: Path) -> None:
     assert shown.text.count("entropy H of each reply") == 1
     assert shown.text.count("for it, against it:") == 1
@@ -253,6 +262,24 @@ def test_a_damaged_config_or_cards_file_leaves_the_rest(tmp_path: Path) -> None:
     text = Page(reported(root).content).text
     assert "Difficulty cards" not in text
     assert "2 runs" in text
+
+
+def test_an_overlong_number_of_a_cards_file_is_no_number(tmp_path: Path) -> None:
+    root = sweep(tmp_path, ("easy",), 1)
+    text = (root / "cards.json").read_text()
+    (root / "cards.json").write_text(text.replace('"value": 0.5', '"value": 1' + "0" * 400))
+    assert "Difficulty cards" in Page(reported(root).content).text
+
+
+def test_a_level_of_two_kinds_of_users_has_a_card_of_each(tmp_path: Path) -> None:
+    root = sweep(tmp_path, ("hard",), 1)
+    path = root / "cards.json"
+    (entry,) = json.loads(path.read_text())["cards"]
+    entries = [{**entry, "card": {**entry["card"], "reader": reader}}
+               for reader in ("lexical", "second")]  # fmt: skip
+    path.write_text(json.dumps({"cards": [*entries, entries[1]]}))
+    (run,) = folders.locate_runs([root], analysis.analyse([root]))
+    assert [card.level for card in folders.level_cards([run])] == ["hard, lexical", "hard, second"]
 
 
 def test_the_palette_is_readable_in_both_schemes() -> None:

@@ -125,6 +125,15 @@ def test_a_verdict_on_the_same_batch_says_so(tmp_path: Path) -> None:
     assert answer_lines.heading(found) == f"1 run; {own}"
 
 
+def test_runs_that_differ_in_the_seed_alone_are_named_by_their_level(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        run_folders.write_run(
+            tmp_path / f"{seed}", synthetic.lawful_rows(), seed=seed, level="hard"
+        )
+    (row,) = answer.rows(analyse([tmp_path]))
+    assert (row.name, row.seeds) == ("hard", 2)
+
+
 def test_a_table_says_which_reward_each_row_is_of(analysed: Analysis) -> None:
     first, *others = (run for run in analysed.runs if not run.same_batch)
     same, named = replace(first, same_batch=True), replace(first, reward="val/score")

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.law.group_results import SeedMean
-from harness.law.results import Floats, Onset, RunResult, RunSeries
+from harness.law.results import Floats, Identifiability, Onset, RunResult, RunSeries
 from harness.report.figures import group_series, registry, run_series
+from tests.present import present
 from tests.report import made
 
 
@@ -94,6 +95,20 @@ def test_pools_take_medians_over_the_runs_of_a_group() -> None:
     assert pool.ceiling.value == pytest.approx(0.7)
     middle = runs[2][1]
     assert on_steps(pool, middle.steps) == pytest.approx(middle.reward, abs=0.03)
+
+
+def test_the_median_law_ends_at_the_lowest_h_of_runs_without_an_identified_ceiling() -> None:
+    runs = [made.fitted(f"r/{seed}", seed=seed) for seed in range(3)]
+    lowest = min(float(series.entropy.min()) for _, series in runs)
+    unknown = [
+        (replace(run, identified=Identifiability(a=True, ceiling=False)), series)
+        for run, series in runs
+    ]
+    for members, start in ((runs, 0.0), (unknown, lowest)):
+        analysis = made.analysis(members)
+        (panel,) = group_series.panels(analysis, analysis.runs)
+        curve = present(panel.pools[0].curve)
+        assert curve.at[0] == pytest.approx(start)
 
 
 def on_steps(pool: group_series.GroupTrace, steps: Floats) -> Floats:

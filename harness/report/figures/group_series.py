@@ -116,9 +116,12 @@ def _pool(
     edges = medians.bins([s.course_steps for s in series])
     steps = [s.steps for s in series]
     held_out = [s for s in series if len(s.held_out_steps)]
-    grid = np.linspace(0.0, max(float(s.entropy.max()) for s in series), run_series.CURVE_POINTS)
-    curves = _identified_curves(laws, grid)
     ceilings = [law.ceiling.value for law in laws if law.ceiling and law.ceiling_identified]
+    # a law whose ceiling is not identified says nothing of an H that no run had
+    lowest = 0.0 if ceilings else min(float(s.entropy.min()) for s in series)
+    highest = max(float(s.entropy.max()) for s in series)
+    grid = np.linspace(lowest, highest, run_series.CURVE_POINTS)
+    curves = _identified_curves(laws, grid)
     onsets = [clock.onset(run.run, run.onset) for run in runs]
     return GroupTrace(
         legend,

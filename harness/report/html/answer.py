@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
 from harness.law.compare.study_outcome import StudyOutcome
@@ -23,7 +23,6 @@ from harness.report.text import (
     dropped_rows,
     findings,
     link_words,
-    naming,
     study_notes,
     wording,
 )
@@ -105,9 +104,7 @@ def of_analysis(analysis: Analysis) -> AnswerSection | None:
     fitted = [run for run in analysis.runs if run.status == "ok"]
     if not fitted:
         return None
-    rows, levels = answer.rows(analysis), list(naming.by_level(analysis, fitted))
-    if len(rows) == len(levels) == 1:
-        rows = [replace(rows[0], name=levels[0])]
+    rows = answer.rows(analysis)
     questions = [
         line.removesuffix(SEE_TABLES) for line in answer_lines.open_questions(analysis, rows)
     ]

@@ -7,7 +7,7 @@ null controls have no row of their own: their fall is the noise in the rows of t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.law.compare.reward_column import number_on, verdict_on
 from harness.law.compare.seed_means import (
@@ -62,11 +62,15 @@ def rows(analysis: Analysis) -> list[AnswerRow]:
     members = [(group, [by_name[run] for run in group.runs if run in by_name]) for group in groups]
     grouped = {run for group in analysis.groups for run in group.all_runs}
     run_names = naming.names(analysis)
-    return [
+    found = [
         *(_group_row(group, runs, analysis) for group, runs in members),
         *(_run_row(run, run_names[name], analysis) for name, run in by_name.items()
           if name not in grouped),
     ]  # fmt: skip
+    levels = list(naming.by_level(analysis, by_name.values()))
+    if len(found) == len(levels) == 1:  # no axis names it
+        return [replace(found[0], name=levels[0])]
+    return found
 
 
 def is_null_control(group: GroupResult) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harness.law.results import Floats
@@ -30,6 +31,8 @@ NULL: dict[str, Any] = {"color": canvas.GREY, "ls": (0, (1, 1)), "lw": 1.5, "zor
 PALE: dict[str, Any] = {"lw": 0.7, "alpha": 0.5, "zorder": 1.9}
 """Style of the batch's reward if that on held-out users is drawn too."""
 HELD_OUT, BATCH = "R on held-out users", "R of the same batch"
+EITHER_REWARD = "empathy reward R"
+"""Label of the axis that has both."""
 SLICE, ALL_SLICES = 0.06, 0.4
 """Height of the interval of one of several onsets, and of all, as a share of the panel."""
 
@@ -39,6 +42,8 @@ def draw(panels: Sequence[RunPanel], name: str, names: AxisNames) -> Drawing:
     titles = [canvas.title(panel.level, panel.onset_finding) for panel in panels]
     grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]
+    if any(trace.held_out is not None for trace in traces):
+        names = replace(names, reward=EITHER_REWARD)
     nulls = [panel.null_controls for panel in panels if panel.null_controls is not None]
     limits = frame(
         [*(trace.course.steps for trace in traces), *(null.entropy.at for null in nulls)],
@@ -186,6 +191,8 @@ def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Dr
     grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 2, ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]
     held_out = [pool.held_out for pool in pools if pool.held_out is not None]
+    if held_out:
+        names = replace(names, reward=EITHER_REWARD)
     rewards = [*(pool.reward for pool in pools), *held_out]
     limits = frame(
         [p.course.at for p in pools],

@@ -13,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ FILE = "cards.json"
 SHIPPED = calibration.SHIPPED
 NICENESS = 10
 """Measuring must not slow down the runs."""
+SAY_AFTER_S = 5.0
+"""Time of waiting for cards, after the runs have ended, before it is said what is waited for."""
 
 
 @contextlib.contextmanager
@@ -58,12 +61,16 @@ def measured_in_background(root: Path) -> Iterator[None]:
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              env={**os.environ, "OMP_NUM_THREADS": "1"},
                              start_new_session=True)  # fmt: skip
+    wait_text = f"the runs have ended; measuring the difficulty of their levels for {root / FILE}"
+    notice = threading.Timer(SAY_AFTER_S, safe_text.say, [wait_text])
     try:
         yield
+        notice.start()
         code = child_process.wait(child, lambda: stop_requests.stop_runs(root), grace_s=0)
         if code and not stop_requests.stop_runs(root):
             safe_text.say(f"{root / FILE} could not be written; the runs are not affected")
     finally:
+        notice.cancel()
         child.kill()
         child.wait()
 

@@ -50,9 +50,13 @@ def test_a_sweep_of_shipped_levels_takes_their_cards(
 
 
 def test_runs_that_are_added_get_their_cards_and_what_is_there_stays(
-    configs: Configs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    configs: Configs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """As a study is given more seeds, by then perhaps with another simulator."""
+    monkeypatch.setattr(difficulty_cards, "SAY_AFTER_S", 0.0)
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     names = list(configs)
     root = made(tmp_path / "sweep", {name: configs[name] for name in names[:2]})
@@ -68,6 +72,8 @@ def test_runs_that_are_added_get_their_cards_and_what_is_there_stays(
     sweep_file.write(root, Sweep(str(root), {}, rows))
     with difficulty_cards.measured_in_background(root):
         pass
+    said = "the runs have ended; measuring the difficulty of their levels for "
+    assert capsys.readouterr().err == f"harness: {said}{root / difficulty_cards.FILE}\n"
     after = json.loads((root / difficulty_cards.FILE).read_text())["cards"]
     assert after[: len(before)] == before
     assert sorted(name for entry in after for name in entry["runs"]) == sorted(names)

@@ -31,8 +31,6 @@ NULL: dict[str, Any] = {"color": canvas.GREY, "ls": (0, (1, 1)), "lw": 1.5, "zor
 PALE: dict[str, Any] = {"lw": 0.7, "alpha": 0.5, "zorder": 1.9}
 """Style of the batch's reward if that on held-out users is drawn too."""
 HELD_OUT, BATCH = "R on held-out users", "R of the same batch"
-EITHER_REWARD = "empathy reward R"
-"""Label of the axis that has both."""
 SLICE, ALL_SLICES = 0.06, 0.4
 """Height of the interval of one of several onsets, and of all, as a share of the panel."""
 
@@ -43,7 +41,7 @@ def draw(panels: Sequence[RunPanel], name: str, names: AxisNames) -> Drawing:
     grid = canvas.grid(HEADING, titles, 2, ROW_HEIGHT)
     traces = [trace for panel in panels for trace in panel.traces]
     if any(trace.held_out is not None for trace in traces):
-        names = replace(names, reward=EITHER_REWARD)
+        names = both_rewards(names)
     nulls = [panel.null_controls for panel in panels if panel.null_controls is not None]
     limits = frame(
         [*(trace.course.steps for trace in traces), *(null.entropy.at for null in nulls)],
@@ -66,6 +64,11 @@ def draw(panels: Sequence[RunPanel], name: str, names: AxisNames) -> Drawing:
         set_limits_and_labels(grid, position, limits, names)
     canvas.legend(grid.figure, _entries(panels))
     return Drawing(name, grid.figure, COLUMNS, tuple(_rows(panels)))
+
+
+def both_rewards(names: AxisNames) -> AxisNames:
+    """Return the labels of panels that have the reward of held-out users and that of the batch."""
+    return replace(names, reward="empathy reward R")
 
 
 def frame(
@@ -191,8 +194,7 @@ def draw_groups(panels: Sequence[GroupPanel], name: str, names: AxisNames) -> Dr
     grid = canvas.grid(f"{HEADING}: {MEDIANS}", titles, 2, ROW_HEIGHT)
     pools = [pool for panel in panels for pool in panel.pools]
     held_out = [pool.held_out for pool in pools if pool.held_out is not None]
-    if held_out:
-        names = replace(names, reward=EITHER_REWARD)
+    names = both_rewards(names) if held_out else names
     rewards = [*(pool.reward for pool in pools), *held_out]
     limits = frame(
         [p.course.at for p in pools],

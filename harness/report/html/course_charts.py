@@ -32,6 +32,7 @@ def entropy_curves(page: Page) -> Chart:
     if page.pools:
         pools = [pool for panel in page.pools for pool in panel.pools]
         held_out = [pool.held_out for pool in pools if pool.held_out is not None]
+        names = curves.both_rewards(names) if held_out else names
         rewards = [*(pool.reward for pool in pools), *held_out]
         limits = curves.frame(
             [pool.course.at for pool in pools],
@@ -44,6 +45,7 @@ def entropy_curves(page: Page) -> Chart:
         return Chart("entropy_curves", f"{heading}: {MEDIANS}", columns, tuple(entries))
     traces = traces_of(page)
     held_out_rewards = [trace.held_out.reward for trace in traces if trace.held_out is not None]
+    names = curves.both_rewards(names) if held_out_rewards else names
     limits = curves.frame(
         [trace.course.steps for trace in traces],
         [trace.course.entropy for trace in traces],

@@ -32,9 +32,9 @@ from harness.train.objective import language_loss, registry
 from harness.train.objective.loss_batch import LossBatch, LossSettings
 from harness.train.objective.remedy_stack import RemedyStack
 from harness.train.objective.token_selection import TokenSelection
+from harness.train.ranks.batch_parts import by_tokens
 from harness.train.ranks.sharded import as_many
 from harness.train.ranks.shards import sharded
-from harness.train.ranks.batch_parts import by_tokens
 
 UPDATES, CONVERSATIONS, WORDS = 3, 13, 320
 RATE, MOST_NORM = 1e-3, 0.05

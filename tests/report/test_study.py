@@ -15,6 +15,8 @@ from harness.law.compare.study_outcome import StudyOutcome
 from harness.law.results import BoundedEstimate
 from harness.records.validity import LevelValidity
 from harness.report import write
+from harness.report.figures import canvas
+from harness.report.figures import study as figure
 from harness.report.html import link_chart
 from harness.report.tables import study
 from harness.report.text import study_notes
@@ -92,6 +94,8 @@ def test_a_supported_difference_below_its_margin_is_called_small(tmp_path: Path)
         root = tmp_path / str(len(doubt))
         found = study_of(root, arms, links, deciding=[link.name for link in links])
         assert study.closing(found) == f"made: supported{doubt}"
+        with canvas.use_style():
+            assert figure.draw(found).figure.get_suptitle() == f"made: supported{doubt}"
         shown = io.StringIO()
         study.print_study(found, Console(file=shown, width=150, force_terminal=False))
         assert ("supported, small" in shown.getvalue()) == (small in links)

@@ -15,7 +15,7 @@ from harness.law.results import Interval
 from harness.report.figures import canvas, seed_rows
 from harness.report.figures.canvas import Drawing, label
 from harness.report.figures.seed_rows import Dot
-from harness.report.text import link_words
+from harness.report.text import link_words, study_notes
 
 if TYPE_CHECKING:  # canvas loads matplotlib, once there is something to draw
     from matplotlib.axes import Axes
@@ -42,7 +42,7 @@ def draw(outcome: StudyOutcome) -> Drawing:
     pairs = kinds_of(outcome)
     results, kinds = [result for result, _ in pairs], [kind for _, kind in pairs]
     titles = [title(result, kind) for result, kind in pairs]
-    heading = f"{label(outcome.study)}: {outcome.verdict}"
+    heading = f"{label(outcome.study)}: {outcome.verdict}{study_notes.small_note(outcome)}"
     grid = canvas.grid(heading, titles, 1, HEIGHT)
     slots = {seed: slot for slot, seed in enumerate(_seeds(results))}
     others = effects_of_other_study(outcome)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.law.compare import claims
 from harness.law.compare.deaf_schedule import DeafComparison
-from harness.law.compare.links import SUPPORTED, UNDECIDED, LinkResult
+from harness.law.compare.links import UNDECIDED, LinkResult
 from harness.law.compare.study_outcome import StudyOutcome
 from harness.records.study_file import Link
 from harness.report.tables import validity
@@ -51,25 +51,13 @@ def _about_deaf(outcome: StudyOutcome) -> str:
 
 def closing(outcome: StudyOutcome) -> str:
     """Return the verdict and, if it is open, what would decide it."""
-    doubts = f"{_small_note(outcome)}{_invalid_note(outcome)}{_deaf_note(outcome)}"
+    doubts = f"{study_notes.small_note(outcome)}{_invalid_note(outcome)}{_deaf_note(outcome)}"
     sentence = f"{outcome.study}: {outcome.verdict}{doubts}"
     if outcome.verdict != UNDECIDED:
         return sentence
     needed = outcome.seeds_needed
     decides = f"about {needed} seeds would decide" if needed else "the seeds needed are not known"
     return f"{sentence}; {decides}" if study_notes.has_finished_runs(outcome) else sentence
-
-
-def _small_note(outcome: StudyOutcome) -> str:
-    """Say which differences of a supported study are shown to be smaller than their margin."""
-    deciding = [result for result in outcome.links if result.link.name in outcome.stated.deciding]
-    small = [result for result in deciding if result.why == claims.SMALL]
-    if outcome.verdict != SUPPORTED or not small:
-        return ""
-    if len(small) == len(deciding) == 1:
-        return ", by less than its margin"
-    possessive = "its" if len(small) == 1 else "their"
-    return f", {len(small)} of {plural(len(deciding), 'link')} by less than {possessive} margin"
 
 
 def _invalid_note(outcome: StudyOutcome) -> str:

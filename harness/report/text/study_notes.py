@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.law.compare import quantities
-from harness.law.compare.links import NO_ONSET, LinkResult, is_open
+from harness.law.compare import claims, quantities
+from harness.law.compare.links import NO_ONSET, SUPPORTED, LinkResult, is_open
 from harness.law.compare.study_arms import ArmCounts
 from harness.law.compare.study_outcome import StudyOutcome
 from harness.records.outcomes import OWN
@@ -215,3 +215,15 @@ def seeds(numbers: Sequence[int]) -> str:
     first, last = numbers[0], numbers[-1]
     is_range = len(numbers) > 2 and list(numbers) == list(range(first, last + 1))
     return f"seeds {f'{first} to {last}' if is_range else ', '.join(map(str, numbers))}"
+
+
+def small_note(outcome: StudyOutcome) -> str:
+    """Say which differences of a supported study are shown to be smaller than their margin."""
+    deciding = [result for result in outcome.links if result.link.name in outcome.stated.deciding]
+    small = [result for result in deciding if result.why == claims.SMALL]
+    if outcome.verdict != SUPPORTED or not small:
+        return ""
+    if len(small) == len(deciding) == 1:
+        return ", by less than its margin"
+    possessive = "its" if len(small) == 1 else "their"
+    return f", {len(small)} of {plural(len(deciding), 'link')} by less than {possessive} margin"

@@ -31,6 +31,8 @@ from harness.utils import safe_text
 
 NOT_ASKED = ("name", "turn_cap", "reward_noise", "reward_flips")
 """Keys of a level that do not affect a served user."""
+ADMISSION = "admission 2"
+"""The admission test with its version, increased whenever the same answers measure otherwise."""
 
 
 def check(configs: Iterable[RunConfig]) -> list[str]:
@@ -148,4 +150,4 @@ def _admission_file(simulator: SimulatorConfig, level: DifficultyConfig) -> str:
     knobs = {key: value for key, value in level.knobs().items() if key not in NOT_ASKED}
     model = [simulator.base_url, simulator.model, simulator.temperature, simulator.max_tokens]
     text = plain_file.text(Path(simulator.profiles)) if simulator.profiles else ""
-    return f"admission-{difficulty_cards.digest('admission', model, text, knobs)}.json"
+    return f"admission-{difficulty_cards.digest(ADMISSION, model, text, knobs)}.json"

@@ -1,6 +1,7 @@
 """The validity set, and what is measured with it."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from harness.errors import ConfigError
 from harness.execution import difficulty_cards
 from harness.report.tables import validity as tables
 from harness.simulator.data_files import columns
-from harness.simulator.protocol import SupporterReply
+from harness.simulator.protocol import SupporterReply, UserTurn
 from harness.simulator.scripted.user import ScriptedSimulator
 from tests.calibration.levels import LEVELS
 
@@ -175,3 +176,20 @@ def test_a_model_that_hears_half_of_each_conversations_cruelty_is_not_taken_for_
     assert measured([-5, 0, -5, 0]) == ConfidenceInterval(0.5, 0.5, 0.5)
     assert measured([-5] * 4) == share([True, True])
     assert measured([0] * 4) == share([False, False])
+
+
+def test_answers_are_counted_up_to_the_last_that_a_user_writes() -> None:
+    written = 0
+
+    class Counting(ScriptedSimulator):
+        def answer(
+            self, turns: Sequence[UserTurn], replies: Sequence[SupporterReply]
+        ) -> list[UserTurn]:
+            nonlocal written
+            answered = super().answer(turns, replies)
+            written += sum(turn.ended is None for turn in answered)
+            return answered
+
+    answers = admission.ask(Counting, LEVELS["hard"], lambda _: None)
+    assert answers.spoken == written
+    assert sum(turns.size for turns in answers.changes.values()) > written  # many left early

@@ -119,8 +119,7 @@ def ask(make: Make, level: DifficultyConfig, progress: Progress) -> AnswerSummar
         ],
         appraised=int(sum(map(np.sum, appraised)))
         + sum(turn.change is not None for turn in [*turns, *answers]),
-        spoken=int(sum(mask[:, :-1].sum() for mask in appraised))
-        + sum(turn.ended is None for turn in answers),
+        spoken=len(repeated) + sum(turn.ended is None for turn in answers),
     )
 
 

@@ -94,7 +94,10 @@ def _usage_section(
     yield "## Use\n"
     yield f"Starts from {in_markdown(base.described)}.\n"
     if adapters and base.name_to_load is None:
-        yield f"These are adapters: put a folder with {in_markdown(base.described)} for BASE.\n"
+        yield (
+            f"These are adapters: in the code, replace BASE by a folder that holds their base "
+            f"model, {in_markdown(base.described)}.\n"
+        )
     name = base.name_to_load or '"BASE"'
     yield markdown.python(usage(source.config.policy, name if adapters else None, template))
 

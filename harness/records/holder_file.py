@@ -132,7 +132,7 @@ def other_writer(folder: Path, metrics: Path) -> str | None:
     return UNNAMED if run_lock.is_file_locked(metrics) else None
 
 
-UNNAMED = f"(one that no {NAME} names)"
+UNNAMED = f"(number unknown, since {NAME} does not name it)"
 
 
 def start_time(pid: int) -> str | None:

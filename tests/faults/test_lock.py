@@ -66,7 +66,7 @@ def test_a_deleted_lock_frees_no_folder(
         other.kill()
         other.communicate()
     record_property("seen", str(refused.value))
-    by = str(other.pid) if len(names) == 1 else "(one that no .holder names)"
+    by = str(other.pid) if len(names) == 1 else "(number unknown, since .holder does not name it)"
     assert f"{tmp_path}: held by process {by}" in str(refused.value)
     assert holder.holder(run) is None, "free once it is dead"
     os.close(holder.take(run))

@@ -37,7 +37,7 @@ ECHOES = {
     "another content": response(json.dumps({"choices": [{"message": {"content": [KEY]}}]})),
     "target_fit": fit(KEY),
     "target_fit with NUL in it": fit(f"{KEY[:9]}\0{KEY[9:]}"),
-    "target_fit by escapes": completion(f'{{"target_fit": "{SPELT}", "change": 5}}'),
+    "target_fit by escapes": completion(f'{{"reason": "r", "target_fit": "{SPELT}", "change": 5}}'),
 }
 
 

@@ -37,7 +37,7 @@ SHIPPED = calibration.SHIPPED
 NICENESS = 10
 """Measuring must not slow down the runs."""
 SAY_AFTER_S = 5.0
-"""Time of waiting for cards, after the runs have ended, before it is said what is waited for."""
+"""Seconds after the end of the runs until a message says that cards are still being measured."""
 
 
 @contextlib.contextmanager

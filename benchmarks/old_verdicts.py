@@ -15,8 +15,8 @@ from typing import Any
 
 from benchmarks.study_verdicts import head, row
 from harness.law.compare import claims, link_tests, links
+from harness.law.compare.link_result import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
 from harness.law.compare.link_tests import LinkTestAtLook, LinkTestResult, VerdictPValues
-from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
 from harness.law.compare.random_effects import Estimate
 from harness.law.estimate import numbers
 

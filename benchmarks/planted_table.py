@@ -13,7 +13,7 @@ from scipy import stats
 from benchmarks.planted_truth import RIGHT, WRONG, Row, World
 from harness.law.compare import links, looks, study_verdict
 from harness.law.compare.link_observations import LinkObservations
-from harness.law.compare.links import UNDECIDED
+from harness.law.compare.link_result import UNDECIDED
 from harness.records.study_file import Link
 
 FACTOR = 2.0

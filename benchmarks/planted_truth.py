@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from harness.law.compare.links import UNDECIDED
+from harness.law.compare.link_result import UNDECIDED
 from harness.law.compare.study_outcome import StudyOutcome
 
 HERE = Path(__file__).with_name("worlds")

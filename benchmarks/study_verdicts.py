@@ -25,7 +25,8 @@ from scipy import stats
 
 from harness.law.compare import links, study_verdict
 from harness.law.compare.link_observations import LinkObservations
-from harness.law.compare.links import UNDECIDED, VERDICTS, Earlier
+from harness.law.compare.link_result import UNDECIDED, VERDICTS
+from harness.law.compare.links import Earlier
 from harness.law.results import Floats
 from harness.records.study_file import Link
 

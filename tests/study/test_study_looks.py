@@ -7,7 +7,8 @@ import pytest
 
 from benchmarks import study_looks
 from benchmarks.study_verdicts import MARGIN, judged
-from harness.law.compare.links import UNDECIDED, VERDICTS, Earlier
+from harness.law.compare.link_result import UNDECIDED, VERDICTS
+from harness.law.compare.links import Earlier
 
 
 @pytest.mark.parametrize(("rule", "most"), [("shared", None), ("most_seeds 15", 15)])

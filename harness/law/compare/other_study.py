@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
-from harness.law.compare.links import LinkResult
+from harness.law.compare.link_result import LinkResult
 from harness.law.results import Interval
 from harness.records import plain_file, study_file
 from harness.records.study_file import Link, LinkProbe

@@ -16,7 +16,7 @@ from harness.law.compare import (
     study_verdict,
 )
 from harness.law.compare.deaf_schedule import DeafComparison
-from harness.law.compare.links import LinkResult
+from harness.law.compare.link_result import LinkResult
 from harness.law.compare.looks import Pairs
 from harness.law.compare.other_study import StudyComparison, interval_json
 from harness.law.compare.study_arms import ArmCounts, ArmRuns

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED, LinkResult
+from harness.law.compare.link_result import (
+    CONTRADICTED,
+    NO_EFFECT,
+    SUPPORTED,
+    UNDECIDED,
+    LinkResult,
+)
 
 
 def hold_back(links: Sequence[LinkResult], checks: Sequence[LinkResult]) -> tuple[LinkResult, ...]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.law.compare import quantities
+from harness.law.compare.link_result import LinkResult
 from harness.law.compare.link_tests import SIGNS
-from harness.law.compare.links import LinkResult
 from harness.law.compare.study_outcome import StudyOutcome
 from harness.law.results import Interval
 from harness.report.figures import canvas, seed_rows

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from harness.law.compare.links import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
+from harness.law.compare.link_result import CONTRADICTED, NO_EFFECT, SUPPORTED, UNDECIDED
 from harness.law.compare.study_outcome import StudyOutcome
 from harness.law.group_results import Analysis, SeedMean
 from harness.law.result_parts import AnchorRewards

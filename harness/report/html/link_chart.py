@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harness.law.compare.link_result import LinkResult
 from harness.law.compare.link_tests import SIGNS
-from harness.law.compare.links import LinkResult
 from harness.law.compare.study_outcome import StudyOutcome
 from harness.law.results import Interval
 from harness.report.figures import seed_rows

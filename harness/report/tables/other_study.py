@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from harness.law.compare.links import CONTRADICTED
+from harness.law.compare.link_result import CONTRADICTED
 from harness.law.compare.other_study import FLIPS, OPEN, SAME, StudyComparison
 from harness.report.tables.grid import folding_table
 from harness.report.text import wording

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from harness.law.compare import claims
 from harness.law.compare.deaf_schedule import DeafComparison
-from harness.law.compare.links import UNDECIDED, LinkResult
+from harness.law.compare.link_result import UNDECIDED, LinkResult
 from harness.law.compare.study_outcome import StudyOutcome
 from harness.records.study_file import Link
 from harness.report.tables import validity

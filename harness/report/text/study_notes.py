@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.law.compare import claims, quantities
-from harness.law.compare.links import NO_ONSET, SUPPORTED, LinkResult, is_open
+from harness.law.compare.link_result import SUPPORTED, LinkResult
+from harness.law.compare.links import NO_ONSET, is_open
 from harness.law.compare.study_arms import ArmCounts
 from harness.law.compare.study_outcome import StudyOutcome
 from harness.records.outcomes import OWN

@@ -160,16 +160,17 @@ def _is_true_fact_sign(sign: Sign) -> bool:
 def _is_worse(sign: Sign, count: int) -> bool:
     """Return whether true facts are taken up significantly less, or false ones more.
 
-    The interval is widened for the number of signs, `count` (Bonferroni).
+    The interval is widened for the number of signs, `count` (Bonferroni), each of its two sides by
+    itself: the interval of a change of shares reaches further towards 0 where a share is near 0.
     """
     if sign.value is None:
         return False
     normal = NormalDist()
     widened = normal.inv_cdf(1 - 0.025 / count) / normal.inv_cdf(0.975)
-    half = widened * interval.half_width(sign.value)
+    value, low, high = sign.value.value, sign.value.low, sign.value.high
     if _is_true_fact_sign(sign):
-        return sign.value.value + half < 0
-    return sign.value.value - half > 0
+        return value + widened * (high - value) < 0
+    return value - widened * (value - low) > 0
 
 
 def direction(member: Member, correlation: Interval | None) -> MechanismFinding:

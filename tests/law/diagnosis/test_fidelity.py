@@ -106,6 +106,18 @@ def test_many_framings_are_no_more_chances_to_be_flagged(tmp_path: Path) -> None
     assert diagnose.reliability(answered(tmp_path, six)).flag is None
 
 
+def test_the_side_of_an_uneven_interval_that_faces_0_decides(tmp_path: Path) -> None:
+    """Of two intervals of one width, that which reaches further towards 0 flags nothing."""
+
+    def flag(name: str, low: float, high: float) -> str | None:
+        change = {"value": -0.10, "low": low, "high": high}
+        two = [reading(fidelity.TRUE_FACT, change, setting=str(n)) for n in range(2)]
+        return diagnose.reliability(answered(tmp_path / name, two)).flag
+
+    assert flag("near", -0.14, -0.01) is None
+    assert flag("far", -0.19, -0.06) == "fewer_facts"
+
+
 @pytest.mark.parametrize(
     ("warmer", "error", "measured", "flag"),
     [(RISE, RISE, True, "false_facts"), (RISE, OPEN, True, None), (OPEN, RISE, False, None)],

@@ -9,11 +9,12 @@ from pathlib import Path
 from statistics import median
 
 from harness.law.compare import crossed, probe_readings, quantities, worst_case
+from harness.law.compare.best_arms import Runs
 from harness.law.compare.comparison_basis import ComparisonBasis, horizon
 from harness.law.compare.groups import Member
 from harness.law.compare.looks import Pairs
 from harness.law.compare.quantities import QUANTITIES, RunQuantity
-from harness.law.compare.study_arms import ArmRuns, Runs
+from harness.law.compare.study_arms import ArmRuns
 from harness.law.compare.worst_case import LostPair
 from harness.law.results import Interval
 from harness.records.study_file import Link

@@ -6,17 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.law.compare import groups
-from harness.law.compare.comparison_basis import ComparisonBasis
+from harness.law.compare import best_arms, groups
+from harness.law.compare.best_arms import GridEdge, Runs
 from harness.law.compare.groups import Member
-from harness.law.compare.quantities import QUANTITIES
 from harness.law.io import identity, integrity
 from harness.law.io.identity import FolderIdentity
-from harness.records.study_file import EVALUATION, StudyRecord, StudyStatement
+from harness.records.study_file import StudyRecord, StudyStatement
 from harness.records.sweep_file import Sweep
 
-Runs = Mapping[int, Member]
-"""Seed -> run."""
 NULL_CONTROL = "algorithm.null_control"
 
 
@@ -53,6 +50,8 @@ class ArmRuns:
     """Name in `StudyStatement.best` -> the chosen arm; None if no run of its arms has a number."""
     diverged: Mapping[str, Mapping[int, DivergedRun]] = field(default_factory=dict)
     """Arm -> seed -> its diverged run."""
+    edges: Mapping[str, GridEdge] = field(default_factory=dict)
+    """Name in `StudyStatement.best` -> the edge of its arms' grid, if the chosen arm is there."""
 
 
 @dataclass(frozen=True)
@@ -135,24 +134,15 @@ def assign_runs(
             invalid_users=sum(member.identity.invalid_users for member in runs[arm].values()),
             not_started=len({*planned.values()}.intersection(not_started)),
         )
-    chosen = {name: highest_arm(names, runs) for name, names in statement.best.items()}
+    chosen = {name: best_arms.highest_arm(names, runs) for name, names in statement.best.items()}
+    edges = {
+        name: edge
+        for name, names in statement.best.items()
+        if (edge := best_arms.grid_edge(chosen[name], names, runs)) is not None
+    }
     best = {name: runs[arm] if arm else {} for name, arm in chosen.items()}
     diverged_by_arm |= {name: diverged_by_arm[arm] if arm else {} for name, arm in chosen.items()}
-    return ArmRuns({**runs, **best}, counts, chosen, diverged_by_arm)
-
-
-def highest_arm(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
-    """Return the arm with the highest mean reward at the end, on the common evaluation."""
-    final_reward, means = QUANTITIES["final_reward"], {}
-    for name in names:
-        values = [
-            final_reward.value(member, ComparisonBasis(EVALUATION))
-            for member in runs[name].values()
-        ]
-        ends = [end.value for end in values if end is not None]
-        if ends:
-            means[name] = sum(ends) / len(ends)
-    return max(means, key=lambda name: means[name]) if means else None
+    return ArmRuns({**runs, **best}, counts, chosen, diverged_by_arm, edges)
 
 
 def is_remedy_active(member: Member) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.config.run import SCHEMA
@@ -15,6 +15,7 @@ from harness.law.compare import (
     quantities,
     study_verdict,
 )
+from harness.law.compare.best_arms import GridEdge
 from harness.law.compare.deaf_schedule import DeafComparison
 from harness.law.compare.link_result import LinkResult
 from harness.law.compare.looks import Pairs
@@ -42,6 +43,8 @@ class StudyOutcome:
     """The number of counted runs whose validity is unknown."""
     above_deaf: tuple[DeafComparison, ...] = ()
     """Each arm of the deciding links, compared with the best deaf schedule."""
+    edges: Mapping[str, GridEdge] = field(default_factory=dict)
+    """Name in `StudyStatement.best` -> the edge of its arms' grid, if the chosen arm is there."""
     comparison: StudyComparison | None = None
     """Comparison with the same study on other users; None if not requested."""
 
@@ -95,6 +98,10 @@ class StudyOutcome:
             },
             "best": dict(self.chosen),
             "best_of": {name: list(arms) for name, arms in self.stated.best.items()},
+            "best_at_edge": {
+                name: {"key": edge.key, "value": edge.value, "side": edge.side}
+                for name, edge in self.edges.items()
+            },
             "words": list(self.stated.words),
             "rival": {"regime": self.stated.rival, "runs": starved, "of": counted}
             if self.stated.rival
@@ -144,6 +151,7 @@ def judge_study(
         above_deaf=deaf_schedule.compare_arms(
             [link for link in statement.links if link.name in statement.deciding], runs.runs
         ),
+        edges=runs.edges,
     )
 
 

@@ -85,13 +85,24 @@ def _finished_run_notes(outcome: StudyOutcome) -> Iterator[str]:
     for name, best_arm in outcome.chosen.items():
         arms = ", ".join(outcome.stated.best[name])
         if best_arm:
-            yield f"{name} is {best_arm}, the best of {arms}"
+            yield f"{name} is {best_arm}, the best of {arms}{_edge(outcome, name)}"
         else:
             yield f"{name} is not known, since no run of {arms} has a value"
     starved, total = outcome.starved
     if outcome.stated.rival:
         yield f"rival explanation, starvation: {starved} of {plural(total, 'run')} starved"
     yield from _deaf_schedule_notes(outcome)
+
+
+def _edge(outcome: StudyOutcome, name: str) -> str:
+    """Say that the best arm is at the edge of its grid; empty if it is not."""
+    edge = outcome.edges.get(name)
+    if edge is None:
+        return ""
+    return (
+        f"; it has the {edge.side} {edge.key} of these, {edge.value:g}, so a better one may lie "
+        "beyond"
+    )
 
 
 def _deaf_schedule_notes(outcome: StudyOutcome) -> Iterator[str]:

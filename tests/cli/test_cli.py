@@ -88,6 +88,12 @@ def test_help_lists_every_command_and_quotes_ranges(run: Run) -> None:
     assert "'range(1,4)'" in run("sweep", "--help")[1]
 
 
+def test_help_shows_every_summary_whole(run: Run) -> None:
+    """Summaries too long for a line of 80 characters end in three dots."""
+    _, commands = run("--help")[1].split("Commands:")
+    assert "..." not in commands
+
+
 def test_the_version_is_that_of_the_installed_package(run: Run) -> None:
     assert run("--version") == (0, f"harness {importlib.metadata.version('empathy-harness')}\n", "")
 

@@ -44,7 +44,7 @@ def view(
     limit: Limit = None,
     as_json: AsJsonLines = False,
 ) -> None:
-    """Show conversations of a run: what was said, heard and felt, and why.
+    """Show what was said, heard and felt in a run, and why.
 
     By default, shows the worst, the middle and the best by reward at the last saved step.
     Example: harness view runs/one --step 25 --worst

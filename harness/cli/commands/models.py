@@ -89,9 +89,10 @@ def probe(
     picture_format: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Measure what a trained policy does, in new conversations or on fixed questions.
+    """Measure what training has made of a policy.
 
-    Compares it with its start policy, or another policy, on the same random draws.
+    Observes it in new conversations, or asks fixed questions. Compares it with its start
+    policy, or another policy, on the same random draws.
     Example: harness probe grounding runs/one
     """
     from harness.cli import probe as command
@@ -104,9 +105,10 @@ def probe(
 def export(
     run: ExportedRun, new_folder: NewFolder, step: KeptStep = None, merge: Merge = False
 ) -> None:
-    """Export the policy of a run as a Hugging Face folder with a model card.
+    """Export the policy of a run as a Hugging Face folder.
 
-    transformers loads it without harness. Adapters are exported by themselves, unless --merge.
+    The folder has a model card, and transformers loads it without harness. Adapters are
+    exported by themselves, unless --merge.
     Example: harness export runs/one exported
     """
     from harness.cli import export as command

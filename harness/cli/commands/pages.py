@@ -28,9 +28,9 @@ def report(
     step: Step = None,
     reward_range: RewardRange = None,
 ) -> None:
-    """Write a report on runs, a sweep or a study to one HTML file that needs no network.
+    """Write runs, a sweep or a study to one HTML report.
 
-    Contains the answer, tables, figures, cards, config and conversations.
+    Contains the answer, tables, figures, cards, config and conversations; needs no network.
     Example: harness report runs/20261121-070837-x7 --out sweep.html
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported

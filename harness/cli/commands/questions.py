@@ -73,9 +73,10 @@ def plan(
     formats: options.PictureFormat = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Compute how many seeds detect a given difference between levels, and their cost.
+    """Compute how many seeds detect a difference of levels.
 
-    Trains nothing. The spread comes from a pilot, or from shipped runs of the tabular policy.
+    Also computes what these seeds cost. Trains nothing. The spread comes from a pilot, or from
+    shipped runs of the tabular policy.
     Example: harness plan policy=tabular difficulty=easy,hard --effect gain=0.05
     """
     from harness.cli import plan as command

@@ -171,7 +171,7 @@ def watch(
     reward_range: RewardRange = None,
     idle: Idle = 600.0,
 ) -> None:
-    """Follow logs while they are written, and report when a run has nothing more to gain.
+    """Follow logs; say when a run has nothing more to gain.
 
     Ends when every run has ended; with --json, checks once. Example: harness watch runs/one
     """
@@ -184,10 +184,10 @@ def watch(
 
 
 def diagnose(paths: options.Logs, as_json: options.AsJson = False) -> None:
-    """Diagnose which of three mechanisms has gone wrong in each run, if any.
+    """Diagnose which of three mechanisms has gone wrong.
 
     Exploration (nothing left to learn from), reliability (facts are lost) and direction (advice
-    where comfort is wanted): each gets a flag with a 95% interval, or "not measured".
+    where comfort is wanted): each gets a flag with a 95% interval, or "not measured", in every run.
     Example: harness diagnose runs/
     """
     from harness.cli import diagnose as command
@@ -201,10 +201,11 @@ def variance(
     on: On = "own",
     half_width: HalfWidth = 0.05,
 ) -> None:
-    """Split the variance of reward into seed, user, repeat, level and simulator.
+    """Split the variance of reward into its components.
 
-    Also reports the cheapest numbers of seeds, users and repeats for a given half-width, and the
-    conversations per step that keep noise below a tenth of the fall of entropy.
+    Components are seed, user, repeat, level and simulator. Also reports the cheapest numbers of
+    seeds, users and repeats for a given half-width, and the conversations per step that keep
+    noise below a tenth of the fall of entropy.
     Example: harness variance runs/ --half-width 0.03
     """
     from harness.cli import variance as command

@@ -170,9 +170,10 @@ def list_(
     ] = Path(),
     as_json: options.AsJson = False,
 ) -> None:
-    """List runs and sweeps: time, settings, status, last H and R, note.
+    """List runs and sweeps with their status, last H and R.
 
-    Searches four folders deep. If PATH is a sweep, its runs are listed.
+    Also shows the time, the settings and the note. Searches four folders deep. If PATH is a
+    sweep, its runs are listed.
     Example: harness list runs/
     """
     from harness.cli import list as command
@@ -187,9 +188,10 @@ def rm(
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Remove runs or sweeps that no process works on, and report the space freed.
+    """Remove runs or sweeps that no process works on.
 
-    Asks first. Keeps folders that hold anything else, and the targets of links.
+    Asks first, and reports the space freed. Keeps folders that hold anything else, and the
+    targets of links.
     Example: harness rm runs/pilot
     """
     from harness.cli import rm as command

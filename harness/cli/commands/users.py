@@ -32,10 +32,11 @@ def calibrate(
     esconv: Esconv = None,
     formats: options.PictureFormat = None,
 ) -> None:
-    """Measure how demanding each difficulty level is, and how valid its users are.
+    """Measure how demanding and how valid simulated users are.
 
-    Uses fixed replies and fixed reference policies; nothing is trained. With simulator=served,
-    tests whether the model that plays the user is admitted; if not, the exit code is 3.
+    Measures each difficulty level. Uses fixed replies and fixed reference policies; nothing is
+    trained. With simulator=served, tests whether the model that plays the user is admitted; if
+    not, the exit code is 3.
     Example: harness calibrate difficulty=easy,hard
     """
     from harness.cli import calibrate as command

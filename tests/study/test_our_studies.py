@@ -13,7 +13,7 @@ from tests.present import present
 
 SWEEPS = Path(__file__).parents[2] / "sweeps" / "README.md"
 STATED = (
-    "algorithm_or_prior", "two_techniques", "the_dual", "isocompute",
+    "algorithm_or_prior", "the_dual", "isocompute",
 )  # fmt: skip
 """Studies that are stated and not run."""
 

@@ -1,11 +1,15 @@
-"""Evaluations of another size than the pilot's."""
+"""Evaluations of another size than the pilot's, and differences beyond any size."""
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
-from harness.planning import search, sizes
+from harness.planning import search, sizes, unclear
 from harness.planning.costs import RunSize
+from harness.planning.search import OutOfReach
 from tests.planning import made
 
 
@@ -20,3 +24,23 @@ def test_fewer_users_cost_precision_also_with_repeats_that_the_pilot_lacks(repea
     assert not isinstance(smaller, str)
     for before, after in zip(planned[0].variances, smaller[0].variances, strict=True):
         assert after.mean() > 1.5 * before.mean()
+
+
+@pytest.mark.parametrize(
+    ("spread", "wanted"),
+    [
+        (0.1745, 0.8),
+        (0.15, 0.892),
+    ],  # closed form and simulated studies fall short; the latter alone
+)
+def test_what_most_seeds_would_decide_is_told_as_more_than_what_they_do_not(
+    spread: float, wanted: float
+) -> None:
+    pilot = made.pilot(made.level(0.4, spread, 20), made.level(0.3, 1.01 * spread, 20))
+    task = replace(made.task(pilot), wanted=wanted)
+    found = search.plan(task, search.simulated_studies(task))
+    assert isinstance(found, OutOfReach)
+    sentence = unclear.out_of_reach(task, found)
+    told = re.fullmatch(r"200 seeds a level would decide gain=(.+), not gain=0.05", sentence)
+    assert told is not None
+    assert 0.05 < float(told[1]) < 0.052

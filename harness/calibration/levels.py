@@ -79,9 +79,7 @@ def order_tests(
     ]
 
 
-def _test_pair(
-    differences: Floats, clusters: NDArray[Any] | None
-) -> tuple[float | None, float]:
+def _test_pair(differences: Floats, clusters: NDArray[Any] | None) -> tuple[float | None, float]:
     """Return the mean difference and the one-sided p-value of a paired t-test over clusters.
 
     Fewer than two pairs or clusters show nothing: their p-value is 1.

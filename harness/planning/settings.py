@@ -7,6 +7,7 @@ differ from the defaults.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -147,9 +148,16 @@ def _format_value(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, list):
         return f"[{','.join(map(_format_value, value))}]"
-    if isinstance(value, str) and not value.replace("_", "").replace("-", "").isalnum():
-        return "'" + value.replace("'", r"\'") + "'"
+    if isinstance(value, str) and not _is_plain(value):
+        escaped = re.sub(r"(\\*)('|\Z)", lambda m: 2 * m[1] + m[2].replace("'", r"\'"), value)
+        return f"'{escaped}'"
     return str(value)
+
+
+def _is_plain(value: str) -> bool:
+    """Return whether Hydra reads an unquoted word as this text, not as a number, null or bool."""
+    is_word = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", value) is not None
+    return is_word and value.lower() not in ("null", "true", "false", "nan", "inf")
 
 
 def swept_words(requested: RequestedLevels) -> list[str]:

@@ -48,6 +48,17 @@ def test_the_words_of_a_run_make_it_again(words: tuple[str, ...]) -> None:
     assert settings.differing_settings(settings.flat(planner.point(again).config), config) == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["12e5678", "0012", "1_000", "null", "true", "nan", "", "it's", "a\\", "a\\'b", "-x", "a,b c"],
+)
+def test_a_text_stays_the_text_that_it_is(text: str) -> None:
+    config = settings.flat(planner.point(["policy=hf", "policy.model=a/b"]).config)
+    config["policy.system_prompt"] = text
+    again = planner.point(settings.words_of(config, frozenset())).config
+    assert again.policy.system_prompt == text
+
+
 def test_what_is_typed_is_not_taken_from_the_pilot() -> None:
     config = settings.flat(planner.point(SHORT_HARD).config)
     words = settings.words_of(config, frozenset({"difficulty", "trainer.steps"}))

@@ -29,6 +29,8 @@ STEPS, EVERY, USERS, REPEATS = (
 SIZES = (STEPS, EVERY, USERS, REPEATS)
 """The keys that a design sets in addition to the seeds."""
 NULL_CONTROLS = "algorithm.null_control=false,true"
+OPTIONS = ("algorithm.options.", "reward.options.", "simulator.options.", "remedy.methods.")
+"""Beginnings of the keys that an algorithm, a remedy or a plug-in declares."""
 NEUTRAL = (
     "trainer.checkpoint_every", "trainer.keep_every", "trainer.conversations_every",
     "trainer.report_to", "trainer.grace_s", "trainer.deadline_s", "trainer.waves", "eval.deaf",
@@ -136,7 +138,7 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
         and key not in keys.groups()
         and key.split(".")[0] not in typed_groups
         and key not in NEUTRAL
-        and key in known_keys
+        and (key in known_keys or key.startswith(OPTIONS))
     ]
     return [*group_words, *key_words]
 

@@ -40,6 +40,12 @@ def test_what_cannot_be_planned_is_refused(words: tuple[str, ...], rule: str) ->
         ("difficulty=hard", "difficulty.threshold=1.2", "algorithm.std_floor=null"),
         ("policy=tabular", "curriculum=staged", "algorithm.learning_rate=1.5"),
         ("policy=tabular", "eval.levels=[medium]", "reward=delta"),
+        ("policy=tabular", "algorithm=reptile", "algorithm.options.inner_steps=20"),
+        (
+            "policy=tabular",
+            "remedy=entropy_controller",
+            "remedy.methods.entropy_controller.target_end=0.2",
+        ),
     ],
 )
 def test_the_words_of_a_run_make_it_again(words: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Evaluations of another size than the pilot's, and differences beyond any size."""
+"""Evaluations of another size than the pilot's, differences beyond any size, shorter runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.planning import search, sizes, unclear
+from harness.planning import lengths, search, settings, sizes, unclear
 from harness.planning.costs import RunSize
 from harness.planning.search import OutOfReach
 from tests.planning import made
@@ -44,3 +44,22 @@ def test_what_most_seeds_would_decide_is_told_as_more_than_what_they_do_not(
     told = re.fullmatch(r"200 seeds a level would decide gain=(.+), not gain=0.05", sentence)
     assert told is not None
     assert 0.05 < float(told[1]) < 0.052
+
+
+@pytest.mark.parametrize(
+    ("words", "steps", "why"),
+    [
+        (("remedy=entrocraft",), None, "remedy entrocraft changes over the length of the run"),
+        (("algorithm=reptile",), 4, None),
+        (("remedy=clip_b",), 1, None),
+    ],
+)
+def test_a_shorter_run_is_one_that_the_pilots_first_steps_are_like_and_that_can_be_made(
+    words: tuple[str, ...], steps: int | None, why: str | None
+) -> None:
+    configs = settings.parse_levels((*made.WORDS, *words)).configs
+    pilot = made.pilot(made.level(0.4, early=0.9), made.level(0.3, early=0.9))
+    task = replace(made.task(pilot), configs=configs)
+    shorter = lengths.lengths(task)[1:]
+    assert lengths.why_length(task) == why
+    assert shorter == [n for n in reversed(made.CUTS[:-1]) if steps and n % steps == 0]

@@ -82,7 +82,6 @@ def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLev
             f"{' '.join(words) or 'no level'}"
         )
     values = [tuple(point.values[axis] for axis in axes) for point in plan.points]
-    names = [", ".join(f"{a}={v}" for a, v in zip(axes, value, strict=True)) for value in values]
     pairs = [
         (later, baseline)
         for baseline, later in combinations(range(len(values)), 2)
@@ -90,10 +89,11 @@ def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLev
     ]
     configs = tuple(point.config for point in plan.points)
     overrides = tuple(
-        tuple(f"{a}={_format_value(v)}" for a, v in zip(axes, value, strict=True))
+        tuple(f"{a}={format_value(v)}" for a, v in zip(axes, value, strict=True))
         for value in values
     )
-    return RequestedLevels(words, own_keys, axes, tuple(names), overrides, configs, tuple(pairs))
+    names = tuple(map(", ".join, overrides))
+    return RequestedLevels(words, own_keys, axes, names, overrides, configs, tuple(pairs))
 
 
 def typed_keys(words: Sequence[str]) -> frozenset[str]:
@@ -131,7 +131,7 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
     ]
     group_config, known_keys = flat(planner.point(group_words).config), keys.keys()
     key_words = [
-        f"{key}={_format_value(value)}"
+        f"{key}={format_value(value)}"
         for key, value in config.items()
         if group_config.get(key) != value
         and key not in typed
@@ -143,13 +143,14 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
     return [*group_words, *key_words]
 
 
-def _format_value(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """Return a value as it is typed on the command line."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return f"[{','.join(map(_format_value, value))}]"
+        return f"[{','.join(map(format_value, value))}]"
     if isinstance(value, str) and not _is_plain(value):
         escaped = re.sub(r"(\\*)('|\Z)", lambda m: 2 * m[1] + m[2].replace("'", r"\'"), value)
         return f"'{escaped}'"

@@ -10,6 +10,13 @@ from harness.planning import settings
 from tests.planning.made import SHORT, asked
 
 
+def test_levels_are_named_as_they_are_typed() -> None:
+    levels = asked("policy=tabular", "algorithm.std_floor=0.1,null", "eval.deaf=true")
+    assert levels.names == ("algorithm.std_floor=0.1", "algorithm.std_floor=null")
+    lists = asked("policy=tabular", "difficulty.intentions=[venting,praise],[advice]")
+    assert lists.names[0] == "difficulty.intentions=[venting,praise]"
+
+
 def test_levels_are_named_and_paired_by_what_is_swept() -> None:
     two = asked("policy=tabular", "difficulty=easy,hard", "curriculum=none,adaptive")
     assert two.names[0] == "difficulty=easy, curriculum=none"

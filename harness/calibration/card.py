@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.calibration import (
     anchors,
@@ -133,6 +135,8 @@ class MeasuredLevel:
     card: LevelCard
     paired: dict[str, Floats]
     """Values by measure (levels.MEASURES), for the same contexts or users at every level."""
+    clusters: dict[str, NDArray[Any]]
+    """The conversation of each context, or the user of each final emotion, by measure."""
 
 
 def measure(
@@ -154,6 +158,11 @@ def measure(
             "acceptance": acceptance.by_context,
             "need_expression": need_expression,
             "final_emotion": finals,
+        },
+        {
+            "acceptance": contexts.conversations,
+            "need_expression": contexts.conversations,
+            "final_emotion": np.tile(np.arange(USERS), len(members)),  # members meet the same users
         },
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -36,19 +37,29 @@ def mean(values: ArrayLike) -> ConfidenceInterval | None:
 def clustered_mean(values: ArrayLike, clusters: ArrayLike) -> ConfidenceInterval | None:
     """Return the mean of clustered `values` with a t interval; None for fewer than two clusters.
 
-    The standard error is cluster-robust; NaN values are left out.
+    NaN values are left out.
     """
     array, labels = np.asarray(values, float), np.asarray(clusters)
-    array, labels = array[np.isfinite(array)], labels[np.isfinite(array)]
-    _, indices = np.unique(labels, return_inverse=True)
+    is_known = np.isfinite(array)
+    error, df = clustered_error(array[is_known], labels[is_known])
+    if df < 1:
+        return None
+    value, half = float(array[is_known].mean()), float(stdtrit(df, 0.975)) * error
+    return ConfidenceInterval(value, value - half, value + half)
+
+
+def clustered_error(values: Floats, clusters: NDArray[Any]) -> tuple[float, int]:
+    """Return the cluster-robust standard error of the mean of `values`, and its degrees of freedom.
+
+    The error is NaN for fewer than two clusters.
+    """
+    _, indices = np.unique(clusters, return_inverse=True)
     count = int(indices.max(initial=-1)) + 1
     if count < 2:
-        return None
-    value = float(array.mean())
-    sums = np.bincount(indices, array - value)
-    error = np.sqrt(count / (count - 1) * (sums**2).sum()) / array.size
-    half = float(stdtrit(count - 1, 0.975) * error)
-    return ConfidenceInterval(value, value - half, value + half)
+        return float("nan"), count - 1
+    sums = np.bincount(indices, values - values.mean())
+    error = float(np.sqrt(count / (count - 1) * (sums**2).sum())) / values.size
+    return error, count - 1
 
 
 def share(hits: ArrayLike) -> ConfidenceInterval | None:

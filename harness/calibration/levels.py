@@ -1,10 +1,10 @@
 """Calibrates several levels: their cards, their order, and a comparison with published values.
 
-The order is tested by one-sided paired t-tests with Holm's correction over all tests. Published
-values are those of RLVER's Vanilla and Challenging simulators (arXiv 2507.03112, Table 3): strategy
-acceptance 52.4% and 33.1%, emotion and need expression 78.6% and 63.6%. Nothing easier was
-published, so easy is set as far above medium as hard is below it. A match shows agreement in these
-values and does not prove realism.
+The order is tested by one-sided paired t-tests over conversations or users, with Holm's correction
+over all tests. Published values are those of RLVER's Vanilla and Challenging simulators (arXiv
+2507.03112, Table 3): strategy acceptance 52.4% and 33.1%, emotion and need expression 78.6% and
+63.6%. Nothing easier was published, so easy is set as far above medium as hard is below it. A match
+shows agreement in these values and does not prove realism.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from concurrent.futures import Future
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import stdtr
 from scipy.stats import spearmanr
 
 from harness.calibration import card
 from harness.calibration.card import LevelCard, MeasuredLevel
 from harness.calibration.contexts import collect_contexts
-from harness.calibration.interval import Floats
+from harness.calibration.interval import Floats, clustered_error
 from harness.calibration.population import PUBLISHED_LAG1, PUBLISHED_RISE
 from harness.calibration.users import Reader
 from harness.calibration.validity import measure as validity
@@ -35,6 +37,7 @@ from harness.utils import process_pool
 SIGNIFICANCE = 0.05
 """Family-wise error rate of the order tests."""
 MEASURES = ("acceptance", "need_expression", "final_emotion")
+NONE: Mapping[str, NDArray[Any]] = {}
 
 
 @dataclass(frozen=True)
@@ -54,16 +57,19 @@ class OrderTest:
         return self.p_holm < SIGNIFICANCE
 
 
-def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
+def order_tests(
+    levels: Mapping[str, Mapping[str, Floats]], clusters: Mapping[str, NDArray[Any]] = NONE
+) -> list[OrderTest]:
     """Test each consecutive pair of `levels`, easiest first, by each measure.
 
-    Values are paired by context or user. A pair with a missing value is left out.
+    Values are paired by context or user. A pair with a missing value is left out. `clusters` has
+    the conversation or user of each value by measure; without one, values are independent.
     """
     pairs = [
         (measure, easier, harder) for easier, harder in pairwise(levels) for measure in MEASURES
     ]
     results = [
-        _test_pair(levels[easier][measure] - levels[harder][measure])
+        _test_pair(levels[easier][measure] - levels[harder][measure], clusters.get(measure))
         for measure, easier, harder in pairs
     ]
     adjusted = _holm([p for _, p in results])
@@ -73,18 +79,22 @@ def order_tests(levels: Mapping[str, Mapping[str, Floats]]) -> list[OrderTest]:
     ]
 
 
-def _test_pair(differences: Floats) -> tuple[float | None, float]:
-    """Return the mean difference and the one-sided p-value of a paired t-test.
+def _test_pair(differences: Floats, clusters: NDArray[Any] | None) -> tuple[float | None, float]:
+    """Return the mean difference and the one-sided p-value of a paired t-test over clusters.
 
-    Fewer than two pairs show nothing: their p-value is 1.
+    Fewer than two pairs or clusters show nothing: their p-value is 1.
     """
-    finite = differences[np.isfinite(differences)]
-    if finite.size < 2:
-        return (float(finite[0]) if finite.size else None), 1.0
-    mean, spread = float(finite.mean()), float(finite.std(ddof=1))
-    if spread == 0:
+    is_known = np.isfinite(differences)
+    finite = differences[is_known]
+    if not finite.size:
+        return None, 1.0
+    labels = np.arange(finite.size) if clusters is None else clusters[is_known]
+    mean, (error, df) = float(finite.mean()), clustered_error(finite, labels)
+    if df < 1:
+        return mean, 1.0
+    if np.ptp(finite) == 0 or error == 0:
         return mean, 0.0 if mean > 0 else 1.0
-    return mean, float(stdtr(finite.size - 1, -mean / (spread / np.sqrt(finite.size))))
+    return mean, float(stdtr(df, -mean / error))
 
 
 def _holm(p: Sequence[float]) -> list[float]:
@@ -243,7 +253,8 @@ def calibrate(
     measured = dict(zip(levels, results, strict=True))
     cards = {name: level.card for name, level in measured.items()}
     paired = {name: level.paired for name, level in measured.items()}
-    tests = order_tests(paired) if len(measured) > 2 else []
+    clusters = next(iter(measured.values())).clusters  # of the same contexts and users
+    tests = order_tests(paired, clusters) if len(measured) > 2 else []
     matches = [
         match for name, level_card in cards.items() for match in published_matches(name, level_card)
     ]

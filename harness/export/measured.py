@@ -90,10 +90,18 @@ def law_entry(source: Source) -> Mapping[str, Any] | None:
 def _belongs_to(entry: Mapping[str, Any], source: Source) -> bool:
     """Whether an entry of law.json has the config and the seed of this run."""
     config = entry.get("config")
-    if entry.get("status") != "ok" or not isinstance(config, dict):
+    if entry.get("status") != "ok" or not isinstance(config, dict) or not _is_sound(entry):
         return False
     same = config_file.hash_of(config) == source.status.config_hash
     return same and config.get("seed") == source.config.seed
+
+
+def _is_sound(entry: Mapping[str, Any]) -> bool:
+    """Whether the parts of an entry that the card looks into are of their types, or missing."""
+    parts = [entry.get(name) or {} for name in ("identified", "onset")]
+    return isinstance(entry.get("reasons") or [], list) and all(
+        isinstance(part, Mapping) for part in parts
+    )
 
 
 def conversation(run: Path, step: int) -> SavedConversation | None:

@@ -246,6 +246,8 @@ def _fixed_settings(task: PlanningTask) -> dict[str, str]:
         USERS: sizes.why_users(task),
         "trainer.conversations": "the effect of other batch sizes was not measured",
     }
+    if reasons[STEPS] is None and len(lengths.lengths(task)) == 1:
+        reasons[STEPS] = "the algorithm takes no shorter length at which the pilot was evaluated"
     if reasons[STEPS] is None and not _any_shorter(task):
         reasons[STEPS] = "the pilot does not show the difference in shorter runs"
     if reasons[USERS] is None and any(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from harness.config.run import RunConfig
+from harness.law.variance import run_cost
 from harness.law.variance.runs import RunAtLevel
 from harness.planning.pilot import Pilot, PilotLevel, PilotRunCost
-from harness.records import plain_file
 from harness.records.run_folder import RunFolder
 from harness.study import cost
 
@@ -88,28 +86,20 @@ def mean_run_cost(
     folders: Sequence[Path], outcomes: Sequence[RunAtLevel], gpus: int
 ) -> PilotRunCost | None:
     """Return the mean cost of a run by its events; None if they do not contain it."""
-    run_costs = [run_cost.cost for run_cost in outcomes if run_cost.cost is not None]
+    run_costs = [run.cost for run in outcomes if run.cost is not None]
     if not run_costs:
         return None
     walls = [wall for wall in map(_wall_s, folders) if wall is not None] if gpus else []
     return PilotRunCost(
-        training_h=float(np.mean([run_cost.training for run_cost in run_costs])) / HOUR,
-        evaluating_h=float(np.mean([run_cost.evaluating for run_cost in run_costs])) / HOUR,
-        is_cpu=all(run_cost.is_cpu for run_cost in run_costs),
+        training_h=float(np.mean([spent.training for spent in run_costs])) / HOUR,
+        evaluating_h=float(np.mean([spent.evaluating for spent in run_costs])) / HOUR,
+        is_cpu=all(spent.is_cpu for spent in run_costs),
         gpu_h=gpus * float(np.mean(walls)) / HOUR if walls else None,
     )
 
 
 def _wall_s(folder: Path) -> float | None:
     """Return the seconds of all phases of a run's steps: the time on its GPU without waiting."""
-    total = 0.0
-    try:
-        with open(RunFolder(folder).events, "rb", opener=plain_file.opener) as file:
-            for line in file:
-                with contextlib.suppress(ValueError, RecursionError, TypeError, AttributeError):
-                    event = json.loads(line)
-                    if event.get("event") == "step" and not event.get("replayed"):
-                        total += sum(float(seconds) for seconds in event["seconds"].values())
-    except OSError:
-        return None
-    return total or None
+    events = run_cost.sound_events(RunFolder(folder).events)
+    steps = (event["seconds"] for event in events if event["event"] == "step")
+    return float(sum(sum(seconds.values()) for seconds in steps)) or None

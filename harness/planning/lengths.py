@@ -7,10 +7,12 @@ that step show what share of the difference is present and how much seeds differ
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 
 from harness.config.trainer import evaluated_every
+from harness.errors import ConfigError
 from harness.law.compare import random_effects
 from harness.law.estimate import numbers
 from harness.law.io.clean import FEWEST_POINTS
@@ -19,6 +21,7 @@ from harness.planning.pilot import PilotLevel
 from harness.planning.settings import EVERY, STEPS
 from harness.planning.task import PlanningTask
 from harness.study import cost
+from harness.train.objective import registry
 
 FIXED_LENGTH = ("staged", "reverse")
 """Curricula whose schedule depends on the length of the run, so that the first part of a run is not
@@ -69,7 +72,18 @@ def lengths(task: PlanningTask) -> list[int]:
     end = longest(task)
     if why_length(task) is not None:
         return [end]
-    return [end, *sorted((step for step in _evaluated_steps(task) if step < end), reverse=True)]
+    shorter = [step for step in _evaluated_steps(task) if step < end and _can_have(task, step)]
+    return [end, *sorted(shorter, reverse=True)]
+
+
+def _can_have(task: PlanningTask, steps: int) -> bool:
+    """Return whether runs of every level can have that many steps; reptile's need whole rounds."""
+    try:
+        for config in task.configs:
+            registry.check(replace(config, trainer=replace(config.trainer, steps=steps)))
+    except ConfigError:
+        return False
+    return True
 
 
 def why_length(task: PlanningTask) -> str | None:
@@ -84,6 +98,9 @@ def why_whole(task: PlanningTask) -> str | None:
     kinds = {config.curriculum.kind for config in task.configs} & set(FIXED_LENGTH)
     if kinds:
         return f"curriculum={kinds.pop()} is spread over the length of the run"
+    for remedy in (remedy for config in task.configs for remedy in registry.remedies_of(config)):
+        if remedy.follows_length():
+            return f"remedy {remedy.name()} changes over the length of the run"
     if any(config.trainer.stop_when for config in task.configs):
         return "trainer.stop_when ends a run by what the rest of the planned steps may bring"
     if len(task.pilot.levels[0].evaluations) <= FEWEST_POINTS:

@@ -49,7 +49,8 @@ def match_pilot(
             key = settings.differing_settings(nearest.config, config)[0]
             raise ConfigError(
                 f"--from: must hold finished runs of {name}; the nearest in {path} have "
-                f"{key}={nearest.config.get(key)} where {config.get(key)} is asked for"
+                f"{key}={settings.format_value(nearest.config.get(key))} where "
+                f"{settings.format_value(config.get(key))} is asked for"
                 f"{_list_unusable([run for run in others if run.config is None and run.ours])}"
             )
         runs_by_level.append(matching)

@@ -78,12 +78,13 @@ class PilotLevel:
         """Return the part of the variance over seeds that is due to the size of the evaluation.
 
         It is the interaction of seed and user. Effects of users alone cancel in differences,
-        because all runs use the same users and random draws. None if it is not known.
+        because all runs use the same users and random draws. A pilot with one repeat does not show
+        what more repeats save, so they are assumed to save nothing. None if it is not known.
         """
         if self.per_user is None:
             return None
         if self.per_conversation is None:
-            return self.per_user / users if repeats == self.repeats else None
+            return self.per_user / users
         constant = self.per_user - self.per_conversation / self.repeats
         return max(0.0, constant + self.per_conversation / repeats) / users
 

@@ -155,6 +155,18 @@ def _least(task: PlanningTask, size: RunSize) -> float | None:
     return task.effect.value * high
 
 
+def _least_simulated(
+    task: PlanningTask, studies: SimulatedStudies, pair: PairDraws
+) -> float | None:
+    """Find the smallest difference, in steps of 1%, that power.MOST simulated seeds decide."""
+    factor = 1.01
+    while studies.power(scale_difference(pair, factor), power.MOST).value < task.wanted:
+        factor *= 1.01
+        if factor * task.effect.value > BEYOND:
+            return None
+    return task.effect.value * factor
+
+
 def _reaches(task: PlanningTask, pair: PairDraws, factor: float) -> bool:
     return _closed_power(task, scale_difference(pair, factor), power.MOST) >= task.wanted
 
@@ -197,7 +209,7 @@ def plan(task: PlanningTask, studies: SimulatedStudies) -> PlannedDesign | OutOf
     hardest = min(pairs, key=lambda pair: _closed_power(task, pair, closed_form.seeds))
     seeds, reached = studies.smallest_seeds(hardest, closed_form.seeds, task.wanted)
     if seeds is None:
-        return OutOfReach(_least(task, closed_form.size))
+        return OutOfReach(_least_simulated(task, studies, hardest))
     design = replace(closed_form, seeds=seeds, hours=hours(task, closed_form.size, seeds))
     low, high = power.sizes(task.rule, hardest, task.wanted)
     return PlannedDesign(design, reached, hardest.at, low, high)

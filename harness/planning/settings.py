@@ -7,6 +7,7 @@ differ from the defaults.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ STEPS, EVERY, USERS, REPEATS = (
 SIZES = (STEPS, EVERY, USERS, REPEATS)
 """The keys that a design sets in addition to the seeds."""
 NULL_CONTROLS = "algorithm.null_control=false,true"
+OPTIONS = ("algorithm.options.", "reward.options.", "simulator.options.", "remedy.methods.")
+"""Beginnings of the keys that an algorithm, a remedy or a plug-in declares."""
 NEUTRAL = (
     "trainer.checkpoint_every", "trainer.keep_every", "trainer.conversations_every",
     "trainer.report_to", "trainer.grace_s", "trainer.deadline_s", "trainer.waves", "eval.deaf",
@@ -79,7 +82,6 @@ def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLev
             f"{' '.join(words) or 'no level'}"
         )
     values = [tuple(point.values[axis] for axis in axes) for point in plan.points]
-    names = [", ".join(f"{a}={v}" for a, v in zip(axes, value, strict=True)) for value in values]
     pairs = [
         (later, baseline)
         for baseline, later in combinations(range(len(values)), 2)
@@ -87,10 +89,11 @@ def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLev
     ]
     configs = tuple(point.config for point in plan.points)
     overrides = tuple(
-        tuple(f"{a}={_format_value(v)}" for a, v in zip(axes, value, strict=True))
+        tuple(f"{a}={format_value(v)}" for a, v in zip(axes, value, strict=True))
         for value in values
     )
-    return RequestedLevels(words, own_keys, axes, tuple(names), overrides, configs, tuple(pairs))
+    names = tuple(map(", ".join, overrides))
+    return RequestedLevels(words, own_keys, axes, names, overrides, configs, tuple(pairs))
 
 
 def typed_keys(words: Sequence[str]) -> frozenset[str]:
@@ -128,28 +131,36 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
     ]
     group_config, known_keys = flat(planner.point(group_words).config), keys.keys()
     key_words = [
-        f"{key}={_format_value(value)}"
+        f"{key}={format_value(value)}"
         for key, value in config.items()
         if group_config.get(key) != value
         and key not in typed
         and key not in keys.groups()
         and key.split(".")[0] not in typed_groups
         and key not in NEUTRAL
-        and key in known_keys
+        and (key in known_keys or key.startswith(OPTIONS))
     ]
     return [*group_words, *key_words]
 
 
-def _format_value(value: Any) -> str:
+def format_value(value: Any) -> str:
+    """Return a value as it is typed on the command line."""
     if value is None:
         return "null"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list):
-        return f"[{','.join(map(_format_value, value))}]"
-    if isinstance(value, str) and not value.replace("_", "").replace("-", "").isalnum():
-        return "'" + value.replace("'", r"\'") + "'"
+        return f"[{','.join(map(format_value, value))}]"
+    if isinstance(value, str) and not _is_plain(value):
+        escaped = re.sub(r"(\\*)('|\Z)", lambda m: 2 * m[1] + m[2].replace("'", r"\'"), value)
+        return f"'{escaped}'"
     return str(value)
+
+
+def _is_plain(value: str) -> bool:
+    """Return whether Hydra reads an unquoted word as this text, not as a number, null or bool."""
+    is_word = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", value) is not None
+    return is_word and value.lower() not in ("null", "true", "false", "nan", "inf")
 
 
 def swept_words(requested: RequestedLevels) -> list[str]:

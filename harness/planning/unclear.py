@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from harness.law.compare import random_effects
 from harness.planning import lengths, power
 from harness.planning.search import OutOfReach
@@ -36,5 +38,11 @@ def out_of_reach(task: PlanningTask, result: OutOfReach) -> str:
     steps = lengths.longest(task)
     if any(lengths.share_there(task, pair, steps) == 0 for pair in task.rule.pairs):
         return f"the pilot does not show the difference in runs of {steps} steps"
-    least = "no difference" if result.least is None else f"{name}={result.least:.2g}"
+    least = "no difference" if result.least is None else f"{name}={_rounded_up(result.least)}"
     return f"{power.MOST} seeds a level would decide {least}, not {task.effect}"
+
+
+def _rounded_up(value: float) -> str:
+    """Return a number above 0 with three digits and at least that large."""
+    digit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f"{math.ceil(value / digit) * digit:.3g}"

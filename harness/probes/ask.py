@@ -236,6 +236,11 @@ _WHO_IS_MET: Mapping[str, Callable[[RunConfig], Any]] = {
     "simulator.profiles": lambda config: config.simulator.profiles,
     "simulator.model": lambda config: config.simulator.model,
     "simulator.temperature": lambda config: config.simulator.temperature,
+    "simulator.reader": lambda config: config.simulator.reader,
+    "simulator.reader_model": lambda config: config.simulator.reader_model,
+    "simulator.reader_head": lambda config: config.simulator.reader_head,
+    "simulator.typicality_cut": lambda config: config.simulator.typicality_cut,
+    "simulator.options": lambda config: config.simulator.options,
     "eval.levels": lambda config: list(level_names(config).values()),
     "difficulty or levels": _levels,
 }

@@ -47,14 +47,18 @@ def weighted_sum(terms: Sequence[tuple[float, Parts]]) -> ProbeEstimate:
     """Return a weighted sum of ratios, over the same users in the same order.
 
     The interval uses the delete-one-user jackknife, which leaves a user out of all ratios at once,
-    and Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1). It has no width if all
+    and Student's t (Shao and Tu, The Jackknife and Bootstrap, section 2.1) with the degrees of
+    freedom of the ratio with the fewest users, which has most of the error. It has no width if all
     sampled users are equal; shares.py has intervals for shares that do.
     """
-    jackknifed = jackknife([parts for _, parts in terms])
+    all_parts = [parts for _, parts in terms]
+    jackknifed = jackknife(all_parts)
     if jackknifed is None:
         return NOT_MEASURED
     factors = [factor for factor, _ in terms]
-    return _estimate(sum(f * ratios for f, ratios in zip(factors, jackknifed, strict=True)))
+    fewest = min(sum(denominator > 0 for _, denominator in parts) for parts in all_parts)
+    ratios = sum(f * ratios for f, ratios in zip(factors, jackknifed, strict=True))
+    return _estimate(ratios, fewest - 1)
 
 
 def jackknife(all_parts: Sequence[Parts]) -> list[NDArray[np.float64]] | None:
@@ -81,11 +85,11 @@ def _ratios(parts: NDArray[np.float64]) -> NDArray[np.float64]:
     return ratios
 
 
-def _estimate(ratios: Any) -> ProbeEstimate:
+def _estimate(ratios: Any, df: int) -> ProbeEstimate:
     value, leave_one_out = float(ratios[0]), ratios[1:]
     users = len(leave_one_out)
     error = math.sqrt(
         (users - 1) / users * float(((leave_one_out - leave_one_out.mean()) ** 2).sum())
     )
-    half = error * float(t.ppf((1 + CONFIDENCE) / 2, users - 1))
+    half = error * float(t.ppf((1 + CONFIDENCE) / 2, df))
     return ProbeEstimate(value, value - half, value + half)

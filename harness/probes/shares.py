@@ -29,7 +29,7 @@ class _Share:
     low: float
     high: float
     without: NDArray[np.float64]
-    """The share without each user, shape (users,)."""
+    """The share without each user of both shares, shape (users,)."""
 
 
 def share(parts: Parts, whole: float = 1.0) -> ProbeEstimate:
@@ -79,11 +79,19 @@ def _shares(all_parts: Sequence[Parts], whole: float) -> list[_Share] | None:
     jackknifed = jackknife(scaled)
     if jackknifed is None:
         return None
-    return [_exact(ratios, parts) for ratios, parts in zip(jackknifed, scaled, strict=True)]
+    shares = []
+    for parts, ratios in zip(scaled, jackknifed, strict=True):
+        own = jackknife([parts])  # users without an answer here make this share no surer
+        assert own is not None
+        shares.append(_exact(own[0], parts, ratios[1:]))
+    return shares
 
 
-def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
-    """Return the share and its interval; `ratios` are the share of all users, then without each."""
+def _exact(ratios: NDArray[np.float64], parts: Parts, without: NDArray[np.float64]) -> _Share:
+    """Return the share and its interval; `ratios` are the share of all users, then without each.
+
+    `without`: the share without each user of both shares.
+    """
     if any(
         not -ROUNDING <= numerator <= denominator + ROUNDING for numerator, denominator in parts
     ):
@@ -98,7 +106,7 @@ def _exact(ratios: NDArray[np.float64], parts: Parts) -> _Share:
     hits, misses = value * answers, (1 - value) * answers
     low = float(beta.ppf(1 - side, hits, misses + 1)) if hits > 0 else 0.0
     high = float(beta.ppf(side, hits + 1, misses)) if misses > 0 else 1.0
-    return _Share(value, min(value, low), max(value, high), leave_one_out)
+    return _Share(value, min(value, low), max(value, high), without)
 
 
 def _join(one: float, other: float, r: float) -> float:

@@ -93,6 +93,16 @@ class RemedyContract(OptionsContract):
             assert ", got " in reason
             assert "\n" not in reason
 
+    def test_it_says_whether_it_follows_the_length_of_the_run(self, remedy: Remedy) -> None:
+        """Without that, `harness plan` would take the first part of a run for a shorter run."""
+        if remedy.follows_length():
+            return
+        first, last = (replace(observed(remedy, step()), progress=at) for at in (0.0, 1.0))
+        if isinstance(remedy, roles.Weight):
+            np.testing.assert_array_equal(remedy.weigh(first).weight, remedy.weigh(last).weight)
+        if isinstance(remedy, roles.Bonus):
+            assert remedy.scheduled(0.0) == remedy.scheduled(1.0)
+
     def test_weights_are_one_a_token_and_the_same_for_the_same_step(self, remedy: Remedy) -> None:
         weight = playing(remedy, roles.Weight)
         first, second = (weight.weigh(observed(remedy, step())) for _ in range(2))

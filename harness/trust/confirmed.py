@@ -57,9 +57,12 @@ def read() -> frozenset[Grant]:
         if error.errno == errno.ELOOP:
             raise _not_own(path, "a link") from error
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    with os.fdopen(descriptor, "rb") as stream:
+    try:
         _refuse_others(path, os.fstat(descriptor))
-        return _grants(path, stream.read(LARGEST_BYTES + 1))
+        with open(descriptor, "rb", closefd=False) as stream:  # which refuses a folder, unnamed
+            return _grants(path, stream.read(LARGEST_BYTES + 1))
+    finally:
+        os.close(descriptor)
 
 
 def add(grant: Grant) -> None:

@@ -37,6 +37,13 @@ def test_utterances_are_counted_once_however_often_their_conversation_is_there(f
     ]
 
 
+@pytest.mark.parametrize("said", ["First.\u2028Second.", "First.\x85", "", " "])
+def test_a_turn_may_have_any_text_or_none(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "esconv.tsv"
+    path.write_text(f"1.0 0 0 {said} EOS 1.0 1 1 [Other] Hi{said}\r\n", encoding="utf-8")
+    assert esconv.utterances(path) == [("other", f"Hi{said}".strip())]
+
+
 def test_shares_by_hand(file: Path) -> None:
     heard = esconv.measure(esconv.utterances(file))
     assert heard.agreement is not None

@@ -38,6 +38,19 @@ def test_levels_alike_are_seldom_called_ordered() -> None:
     assert np.mean(called) < 0.09
 
 
+def test_levels_alike_are_seldom_called_ordered_by_users_who_are_met_several_times() -> None:
+    """Five supporters meet each of 60 users, who differ more than what is said to them."""
+    users, called = np.tile(np.arange(60), 5), []
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        values = {
+            name: {m: rng.normal(0, 1, 60)[users] + rng.normal(0, 0.5, 300) for m in MEASURES}
+            for name in ("easy", "medium", "hard")
+        }
+        called.append(any(s.holds for s in order_tests(values, dict.fromkeys(MEASURES, users))))
+    assert np.mean(called) < 0.09
+
+
 def test_a_missing_value_leaves_its_pair_out() -> None:
     values = levels([0.3, 0.3])
     values["easy"]["acceptance"][:150] = np.nan

@@ -22,7 +22,10 @@ from harness.export.base_model import BaseModel
 from harness.export.card import usage
 from harness.export.measured import ExportedResults
 from harness.records import config_file, run_status
+from harness.records.checkpoints import Checkpoint
 from harness.records.run_folder import RunFolder
+from harness.records.run_status import RunStatus
+from harness.records.trained_run import TrainedRun
 from harness.testing.commands import here
 from harness.testing.payloads import PAYLOADS
 from tests.present import present
@@ -108,6 +111,23 @@ def test_what_a_run_folder_says_is_text_in_its_card(
         "## A conversation", "## Settings",
     ]  # fmt: skip
     assert all(char.isprintable() or char == "\n" for char in text)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [{"identified": "a"}, {"onset": ["late"]}, {"reasons": 5}],
+    ids=lambda part: str([*part]),
+)
+def test_a_verdict_with_a_damaged_part_is_left_out(tmp_path: Path, part: dict[str, object]) -> None:
+    config, law = RunConfig(), tmp_path / "law" / "law.json"
+    status = RunStatus(status="done", config_hash=config_file.config_hash(config))
+    checkpoint = Checkpoint(4, tmp_path / "checkpoints" / "step-00004")
+    found = TrainedRun(RunFolder(tmp_path), config, status, checkpoint)
+    law.parent.mkdir()
+    for damage in ({}, part):
+        entry = {"run": "one", "status": "ok", "config": config_file.to_dict(config), **damage}
+        law.write_text(json.dumps({"runs": [entry]}))
+        assert (measured.law_entry(found) is None) == bool(damage)
 
 
 def test_what_a_policy_said_is_text(run: RunFolder) -> None:

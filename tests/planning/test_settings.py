@@ -10,6 +10,13 @@ from harness.planning import settings
 from tests.planning.made import SHORT, asked
 
 
+def test_levels_are_named_as_they_are_typed() -> None:
+    levels = asked("policy=tabular", "algorithm.std_floor=0.1,null", "eval.deaf=true")
+    assert levels.names == ("algorithm.std_floor=0.1", "algorithm.std_floor=null")
+    lists = asked("policy=tabular", "difficulty.intentions=[venting,praise],[advice]")
+    assert lists.names[0] == "difficulty.intentions=[venting,praise]"
+
+
 def test_levels_are_named_and_paired_by_what_is_swept() -> None:
     two = asked("policy=tabular", "difficulty=easy,hard", "curriculum=none,adaptive")
     assert two.names[0] == "difficulty=easy, curriculum=none"
@@ -40,12 +47,29 @@ def test_what_cannot_be_planned_is_refused(words: tuple[str, ...], rule: str) ->
         ("difficulty=hard", "difficulty.threshold=1.2", "algorithm.std_floor=null"),
         ("policy=tabular", "curriculum=staged", "algorithm.learning_rate=1.5"),
         ("policy=tabular", "eval.levels=[medium]", "reward=delta"),
+        ("policy=tabular", "algorithm=reptile", "algorithm.options.inner_steps=20"),
+        (
+            "policy=tabular",
+            "remedy=entropy_controller",
+            "remedy.methods.entropy_controller.target_end=0.2",
+        ),
     ],
 )
 def test_the_words_of_a_run_make_it_again(words: tuple[str, ...]) -> None:
     config = settings.flat(planner.point(words).config)
     again = settings.words_of(config, frozenset())
     assert settings.differing_settings(settings.flat(planner.point(again).config), config) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["12e5678", "0012", "1_000", "null", "true", "nan", "", "it's", "a\\", "a\\'b", "-x", "a,b c"],
+)
+def test_a_text_stays_the_text_that_it_is(text: str) -> None:
+    config = settings.flat(planner.point(["policy=hf", "policy.model=a/b"]).config)
+    config["policy.system_prompt"] = text
+    again = planner.point(settings.words_of(config, frozenset())).config
+    assert again.policy.system_prompt == text
 
 
 def test_what_is_typed_is_not_taken_from_the_pilot() -> None:

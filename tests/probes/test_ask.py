@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import ConfigError
-from harness.probes import warmth
+from harness.probes import ask, registry, warmth
 from harness.probes.quantity import ItemChoice
 from harness.probes.results import ProbeReading
 from harness.records.run_folder import RunFolder
@@ -111,3 +111,26 @@ def test_levels_of_one_name_must_be_alike(tabular: RunFolder, tmp_path: Path) ->
     with pytest.raises(ConfigError) as error:
         probed(tabular, "understanding", against=str(other.path))
     assert str(error.value).startswith(f"{other.config}: difficulty or levels must be as in")
+
+
+@pytest.mark.parametrize(
+    ("key", "other", "own"),
+    [
+        ("reader_model", "smollm2_135m", "a/reader"),
+        ("reader_head", "", "/heads/of_us.json"),
+        ("typicality_cut", 4.5, None),
+    ],
+)
+def test_users_that_hear_otherwise_are_not_the_same_users(
+    tmp_path: Path, key: str, other: object, own: object
+) -> None:
+    folders = []
+    for name, value in (("own", own), ("other", other)):
+        reader = {"reader": "lm", "reader_model": "smollm2_135m", key: value}
+        config = {"policy": {"kind": "hf", "model": "a/model"}, "simulator": reader}
+        folders.append(tmp_path / name)
+        folders[-1].mkdir()
+        (folders[-1] / "harness.yaml").write_text(json.dumps({"config": config}))
+    question = ask.ProbeRequest(registry.get("grounding"), folders[0], against=str(folders[1]))
+    with pytest.raises(ConfigError, match=rf": simulator\.{key} must be as in .* the same users"):
+        ask.ask(question, lambda what, held, of: None)

@@ -44,6 +44,19 @@ def test_users_of_whom_there_is_nothing_make_nothing_surer() -> None:
     assert change([*few, *silent], [*reversed(few), *silent]) == change(few, [*reversed(few)])
 
 
+@pytest.mark.parametrize("count", [3, 6])
+def test_changes_hold_the_truth_where_one_policy_has_little_to_measure(count: int) -> None:
+    """The reference has a number for each of 64 users, the policy for few of them."""
+    rng = np.random.default_rng(2_028)
+    held = 0
+    for _ in range(400):
+        before, after = rng.normal(0, 1, (2, 64))
+        known = np.arange(64) < count
+        parts = [(float(v) * k, float(k)) for v, k in zip(after, known, strict=True)]
+        held += change(of_means(before.tolist()), parts).holds(0)
+    assert held / 400 > 0.92
+
+
 def test_changes_hold_the_truth() -> None:
     rng = np.random.default_rng(2_027)
     held = 0

@@ -78,6 +78,14 @@ def test_a_change_holds_what_it_is_and_is_the_other_way_round_backwards(
     assert bounds(back) == pytest.approx((-high, -low), abs=1e-12)
 
 
+def test_users_without_an_answer_of_one_policy_do_not_make_its_share_surer() -> None:
+    """Of 64 users three have an answer of the policy: its share may be nearly anything."""
+    never, seldom = [(0.0, 1.0)] * 64, [(0.0, 1.0)] * 3 + [(0.0, 0.0)] * 61
+    changed, alone = share_change(never, seldom), share(seldom)
+    assert present(alone.high) > 0.8
+    assert present(changed.high) == pytest.approx(present(alone.high), abs=0.01)
+
+
 def test_too_few_users_and_a_share_beyond_one_are_refused() -> None:
     assert share([(1.0, 1.0), (0.0, 0.0), (1.0, 2.0)]) == NOT_MEASURED
     assert share_change(answers(1, 3), [(0.0, 0.0)] * 3) == NOT_MEASURED

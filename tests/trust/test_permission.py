@@ -108,6 +108,15 @@ def test_a_damaged_file_confirms_nothing_and_is_named(text: str) -> None:
     assert str(told.value).startswith(f"{confirmed.file()}: ")
 
 
+def test_a_folder_in_place_of_the_file_is_named() -> None:
+    confirmed.file().mkdir(parents=True)
+    rule = "must be a regular file of your own that nobody else can change, got something else"
+    for use in (confirmed.read, lambda: confirmed.add(OPENAI)):
+        with pytest.raises(ConfigError) as refused:
+            use()
+        assert str(refused.value).startswith(f"{confirmed.file()}: {rule}")
+
+
 def test_the_settings_are_never_the_current_folders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_CONFIG", "settings")
     with pytest.raises(ConfigError, match="HARNESS_CONFIG must be an absolute path, got 'setti"):

@@ -36,7 +36,7 @@ LABELS = {
     "Others": "other",
 }
 """Strategy of each label of the annotation."""
-_TURN = re.compile(r"[\d.]+ ([01]) \d+ (.*)", re.DOTALL)
+_TURN = re.compile(r"[\d.]+ ([01]) \d+(?: (.*))?", re.DOTALL)
 _SUPPORTER = re.compile(r"\[([^\]]+)\]\s*(.*)", re.DOTALL)
 Codes = NDArray[np.int64]
 
@@ -81,10 +81,10 @@ def utterances(path: Path) -> list[tuple[str, str]]:
     Raises DataError for a file of another format.
     """
     pairs: dict[tuple[str, str], None] = {}
-    for number, line in enumerate(plain_file.text(path).splitlines(), start=1):
+    for number, line in enumerate(plain_file.text(path).split("\n"), start=1):
         for turn in filter(None, (part.strip() for part in line.split(" EOS "))):
             match = _TURN.fullmatch(turn.removesuffix(" EOS"))
-            supporter = _SUPPORTER.fullmatch(match[2]) if match and match[1] == "1" else None
+            supporter = _SUPPORTER.fullmatch(match[2] or "") if match and match[1] == "1" else None
             if match is None or (
                 match[1] == "1" and (supporter is None or supporter[1] not in LABELS)
             ):

@@ -159,7 +159,9 @@ def parts_of(
             continue
         with np.errstate(invalid="ignore", divide="ignore"):
             shares = np.nan_to_num(part.draws / total_draws)
-        share = components.interval(part.value / total, shares) if total > 0 else None
+        # the only identifiable part is all of the sum, whatever it is: that is no finding
+        has_share = total > 0 and len(draws) > 1
+        share = components.interval(part.value / total, shares) if has_share else None
         parts.append(VarianceComponent(name, part.interval(), share))
     return tuple(parts)
 

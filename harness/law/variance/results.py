@@ -19,7 +19,7 @@ class VarianceComponent:
     name: str
     variance: Interval | None
     share: Interval | None
-    """Share of the sum of the identifiable parts."""
+    """Share of the sum of the identifiable parts; None also for the only one, or if they are 0."""
     why: str | None = None
 
 

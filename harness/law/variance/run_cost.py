@@ -40,7 +40,7 @@ def read(events: Path, evaluated: Set[int]) -> RunCost | None:
     wall = {True: 0.0, False: 0.0}
     shares = {True: 0.0, False: 0.0}
     clock, is_cpu = 0.0, True
-    for event in _steps(events):
+    for event in sound_events(events):
         if event["event"] != "step":
             clock = 0.0  # a new process
             continue
@@ -62,7 +62,7 @@ def read(events: Path, evaluated: Set[int]) -> RunCost | None:
     return RunCost(used[False], used[True], len(evaluated), is_cpu)
 
 
-def _steps(events: Path) -> Iterator[dict[str, Any]]:
+def sound_events(events: Path) -> Iterator[dict[str, Any]]:
     """Yield the events of new rows and of starting processes. Damaged lines are skipped."""
     try:
         with open(events, "rb", opener=plain_file.opener) as file:

@@ -129,6 +129,12 @@ class Remedy(Options):
         """Return why the remedy has no effect with `config`, naming a key; None if it has one."""
         return None
 
+    def follows_length(self) -> bool:
+        """Return whether its effect at a step depends on the length of the run, as a schedule by
+        `StepTokens.progress` does. The first part of such a run is not like a shorter run.
+        """
+        return False
+
 
 class Adaptive(Remedy, ABC):
     """Carries numbers from step to step, which are saved in checkpoints."""

@@ -45,6 +45,9 @@ class Entrocraft(Weight):
                     f"({upper:g}), got {lower:g}"
                 )
 
+    def follows_length(self) -> bool:
+        return self.band(0.0) != self.band(1.0)
+
     def band(self, progress: float) -> tuple[float, float]:
         """Return the lower and upper bound of H after a share `progress` of the run, in nats."""
         lower = self.lower_start + progress * (self.lower_end - self.lower_start)

@@ -30,6 +30,9 @@ class EntropyController(Bonus):
     most: Annotated[float, Between(0, 1e6)] = 0.005
     """Largest coefficient."""
 
+    def follows_length(self) -> bool:
+        return self.target_end not in (None, self.target)
+
     def start(self) -> float:
         return 0.0
 

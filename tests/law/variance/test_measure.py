@@ -68,6 +68,14 @@ def test_runs_of_before_tell_their_seeds_alone(tmp_path: Path) -> None:
     assert (found.plans, found.listening) == ((), ())
 
 
+def test_the_only_part_that_is_known_has_no_share(tmp_path: Path) -> None:
+    for seed, mean in ((1, 0.28), (2, 0.3), (3, 0.33)):
+        run(tmp_path, "hard", seed, mean, kept=False)
+    found = measure.measure([tmp_path], "own", 0.05)
+    (only,) = (part for part in found.reward if part.variance is not None)
+    assert (only.name, only.share) == ("seed", None)
+
+
 def test_one_seed_identifies_nothing(tmp_path: Path) -> None:
     run(tmp_path, "easy", 1, 0.5)
     found = measure.measure([tmp_path], "own", 0.05)

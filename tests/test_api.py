@@ -109,6 +109,14 @@ def test_steps_are_those_of_the_log(steps: list[float], tmp_path: Path) -> None:
     assert harness.load(log).metrics()["step"].tolist() == steps
 
 
+def test_one_kind_of_file_may_be_named_by_one_word(tmp_path: Path) -> None:
+    rows = (f"{n},{2 / n},{1 - 1 / n}" for n in range(1, 31))
+    law = harness.fit(csv_log(tmp_path / "a.csv", "step,entropy,reward", *rows))
+    written = {path.name for path in law.save(tmp_path / "law", formats="tex,md")}
+    assert {"law.tex", "law.md"} < written
+    assert not any(name.endswith((".png", ".svg")) for name in written)
+
+
 def test_the_table_has_a_row_for_a_run_without_metrics(root: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     log = root / "other.jsonl"

@@ -81,6 +81,42 @@ def test_a_swept_reward_is_a_column_beside_the_reward(root: Path) -> None:
     assert frame["reward"].tolist() == pytest.approx([1 - 1 / n for n in range(1, 31)] * 2)
 
 
+def csv_log(path: Path, head: str, *rows: str) -> Path:
+    path.write_text("\n".join([head, *rows]) + "\n")
+    return path
+
+
+def test_a_swept_list_stands_in_each_row_of_its_run(tmp_path: Path) -> None:
+    log = csv_log(tmp_path / "a.csv", "step,entropy,reward", "1,2,0.1", "2,1,0.2", "3,1,0.3")
+    lists = [["venting", "praise"], ["advice", "growth", "motives"], None]
+    made = [Run(str(i), None, log, None, None, "done", {"difficulty.intentions": value})
+            for i, value in enumerate(lists)]  # fmt: skip
+    frame = harness.Runs(tuple(made), (log,)).metrics()
+    assert frame["difficulty.intentions"].tolist() == [value for value in lists for _ in range(3)]
+
+
+def test_a_column_run_of_a_log_does_not_stand_for_the_run(tmp_path: Path) -> None:
+    logs = [csv_log(tmp_path / f"{n}.csv", "run,step,entropy,reward", f"{n},1,2,0.1")
+            for n in (7, 8)]  # fmt: skip
+    frame = harness.load(logs).metrics()
+    assert frame["run"].tolist() == list(map(str, logs))
+    assert frame["log.run"].tolist() == [7, 8]
+
+
+@pytest.mark.parametrize("steps", [[0.25, 0.5, 1.0], [1e300, 2e300], [1.0, 2.0]])
+def test_steps_are_those_of_the_log(steps: list[float], tmp_path: Path) -> None:
+    log = csv_log(tmp_path / "a.csv", "step,entropy,reward", *(f"{s},2,0.1" for s in steps))
+    assert harness.load(log).metrics()["step"].tolist() == steps
+
+
+def test_one_kind_of_file_may_be_named_by_one_word(tmp_path: Path) -> None:
+    rows = (f"{n},{2 / n},{1 - 1 / n}" for n in range(1, 31))
+    law = harness.fit(csv_log(tmp_path / "a.csv", "step,entropy,reward", *rows))
+    written = {path.name for path in law.save(tmp_path / "law", formats="tex,md")}
+    assert {"law.tex", "law.md"} < written
+    assert not any(name.endswith((".png", ".svg")) for name in written)
+
+
 def test_the_table_has_a_row_for_a_run_without_metrics(root: Path, tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     log = root / "other.jsonl"

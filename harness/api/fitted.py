@@ -106,17 +106,18 @@ class Law:
         self,
         folder: str | os.PathLike[str],
         style: str = "screen",
-        formats: Sequence[str] = (),
+        formats: str | Sequence[str] = (),
     ) -> list[Path]:
         """Write law.json, the tables and the figures to `folder`; return their paths.
 
-        `style` and `formats` are as for `harness fit-entropy-law`: "screen" or "paper"; "pdf",
-        "tex".
+        `style` and `formats` are as for `harness fit-entropy-law`: "screen" or "paper"; "pdf,tex"
+        or ["pdf", "tex"].
         """
         from harness.report import formats as report_formats
         from harness.report import write
 
-        written_formats = report_formats.formats(style, formats)
+        wanted = [formats] if isinstance(formats, str) else formats
+        written_formats = report_formats.formats(style, wanted)
         return write.write_results(self.analysis, Path(folder), "auto", written_formats)
 
     def __repr__(self) -> str:

@@ -21,6 +21,8 @@ from harness.records import saved_conversations, sweep_file
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Config = Mapping[str, Any]
+LOGGED_RUN = "log.run"
+"""Column of a log that is itself named `run`, beside the run's name."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Runs:
 
         Missing values are NaN, such as eval/* between evaluations. All rows of the file are
         included, even those that a fit drops. A run without metrics has no rows; see `table` for
-        the reason.
+        the reason. A log's own column `run` is `log.run`.
         """
         parts = [
             self._metrics(run, log)
@@ -118,15 +120,18 @@ class Runs:
     def _metrics(self, run: Run, table: LogTable) -> pd.DataFrame:
         frame = pd.DataFrame({name: table.columns[name] for name in ("step", *table.names)})
         with contextlib.suppress(ValueError):  # a damaged row may have no step
-            frame["step"] = frame["step"].astype("int64")
-        return self._labelled(run, frame)
+            whole = frame["step"].astype("int64")
+            if (whole == frame["step"]).all():  # steps of other programs may be shares of an epoch
+                frame["step"] = whole
+        return self._labelled(run, frame.rename(columns={"run": LOGGED_RUN}))
 
     def _labelled(self, run: Run, frame: pd.DataFrame) -> pd.DataFrame:
         """Add the run's name and axes. The swept reward is `reward.name`, beside the numbers."""
         for index, (key, value) in enumerate({"run": run.name, **self._labels(run)}.items()):
             name = f"{key}.name" if key in frame and key in run.axes else key
             if name not in frame:
-                frame.insert(index, name, value)
+                is_list = isinstance(value, list | tuple)  # pandas would take it for the column
+                frame.insert(index, name, [value] * len(frame) if is_list else value)
         return frame
 
 

@@ -156,13 +156,14 @@ def to_json(results: Sequence[DemoResult], root: Path, picture: Path) -> dict[st
 def lines(results: Sequence[DemoResult], width: int) -> Iterator[str]:
     """Yield each run's purpose, overrides and result, in lines of at most `width` characters."""
     width = min(max(width, LEAST_WIDTH), MOST_WIDTH)
+    shared = [word for word in COMMON if all(word in r.construction.words for r in results)]
     for result in results:
         construction = result.construction
         yield from _wrap(f"{construction.name}: {construction.because}", "", width)
-        overrides = " ".join(word for word in construction.words if word not in COMMON)
+        overrides = " ".join(word for word in construction.words if word not in shared)
         yield from _wrap(overrides, INDENT, width)
         yield from _wrap(_describe_result(result), INDENT, width)
-    yield from _wrap(f"all: {' '.join(COMMON)}", "", width)
+    yield from _wrap(f"all: {' '.join(shared)}", "", width)
 
 
 def _describe_result(demo_run: DemoResult) -> str:

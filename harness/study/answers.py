@@ -112,14 +112,13 @@ def ask_missing(
     """Obtain the missing results, in parallel if possible; return the failures.
 
     Outdated results in their place are removed first. Raises StoppedError if a stop is requested or
-    another process works in `root`, StorageError if an outdated result cannot be removed.
+    another process works in `root` (then nothing is removed), StorageError if an outdated result
+    cannot be removed.
     """
     versions = provenance.current_versions()
     missing = [required for required in probes if not _is_answered(required, versions)]
     if not missing:
         return []
-    for required in missing:
-        _remove(required)
     with (
         holder.hold(RunFolder(root)),
         debug_log.logged_bugs(root),
@@ -127,6 +126,8 @@ def ask_missing(
         permission.temporarily_granted(granted),
         process_pool.worker_pool(_process_count(missing)) as pool,
     ):
+        for required in missing:
+            _remove(required)
         return _ask_in_turn(root, missing) if pool is None else _ask_in_pool(root, missing, pool)
 
 

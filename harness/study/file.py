@@ -181,6 +181,10 @@ def _best(path: Path, value: Any, arms: Mapping[str, Any]) -> dict[str, tuple[st
                 f"{path}: best: a name must be valid for an arm and not used, got {name!r}"
             )
         checks.all_of(f"{path}: best.{name}", _words(path, f"best.{name}", candidates), arms)
+        twice = next((arm for arm in candidates if candidates.count(arm) > 1), None)
+        if twice is not None:
+            rule = "must name each arm once, so that the choices of two sides can be compared"
+            raise ConfigError(f"{path}: best.{name} {rule}, got {twice!r} twice")
     return {name: tuple(candidates) for name, candidates in value.items()}
 
 

@@ -18,6 +18,7 @@ from harness.compose.plan import Point
 from harness.errors import ConfigError, FolderError, HarnessError
 from harness.execution import ledger, sweep_place, user_validity
 from harness.records import (
+    atomic,
     compatibility,
     config_file,
     holder,
@@ -85,11 +86,16 @@ def existing(planned: PlannedStudy, root: Path) -> StudyRecord | None:
             rule = f"holds the study {record.study}, not {planned.name}; name another folder"
             raise ConfigError(f"--dir: {rule}, got {str(root)!r}")
         return record
-    names = [path.name for path in root.iterdir() if path.name not in (".lock", ".holder")]
+    names = [path.name for path in root.iterdir() if not _is_left_over(path.name)]
     if names:
         rule = f"must be empty or hold this study; found {sorted(names)[0]!r} in {str(root)!r}"
         raise ConfigError(f"--dir: {rule}")
     return None
+
+
+def _is_left_over(name: str) -> bool:
+    """Whether a command that was killed before study.json was there may have left this file."""
+    return name in (".lock", ".holder") or atomic.TEMPORARY.fullmatch(name) is not None
 
 
 def has_implied_keys(record: StudyRecord) -> bool:

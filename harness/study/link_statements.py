@@ -130,6 +130,9 @@ def _check_link(where: str, link: Link, names: Sequence[str]) -> None:
     if link.crossed and link.spread:
         rule = f"must be false with {CROSSED}, which compares means"
         raise ConfigError(f"{where}.spread {rule}, got true")
+    if link.spread and link.against is None:
+        rule = "must be false without against: the distance from a median is never below 0"
+        raise ConfigError(f"{where}.spread {rule}, got true")
     if not (math.isfinite(link.margin) and link.margin > 0):
         raise ConfigError(f"{where}.margin must be a finite number above 0, got {link.margin!r}")
     if link.direction == "earlier" and link.crossed:

@@ -109,7 +109,16 @@ def test_lines_keep_within_the_terminal(known: tuple[Sweep, Analysis], width: in
     lines = list(outcome.lines(list(judged(known).values()), width))
     longest_word = max(len(word) for one in CONSTRUCTIONS for word in one.words)
     assert max(map(len, lines)) <= max(width, longest_word + 4)
-    assert " ".join(COMMON) in " ".join(" ".join(lines).split())
+    shared = [word for word in COMMON if word != "trainer.conversations=32"]
+    assert " ".join(lines[-2:]).split()[-len(shared) :] == shared
+
+
+def test_the_words_of_a_run_and_those_of_all_make_that_run(known: tuple[Sweep, Analysis]) -> None:
+    shown = list(judged(known).values())
+    said, _, shared = " ".join(" ".join(outcome.lines(shown, 100)).split()).rpartition(" all: ")
+    for one in (result.construction for result in shown):
+        own = said.partition(f"{one.name}: {one.because} ")[2].partition(" ->")[0]
+        assert sorted([*own.split(), *shared.split()]) == sorted(one.words)
 
 
 def test_the_picture_has_a_panel_a_run_and_its_numbers_beside_it(

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from harness.cli import status
 from harness.cli.study import judge
+from harness.errors import ConfigError
 from harness.execution import ledger as ledgers
 from harness.execution import sweep as sweeps
 from harness.records import run_status
@@ -20,6 +21,7 @@ from harness.records.run_folder import RunFolder
 from harness.report.tables import study
 from harness.study import arms, file, folder
 from harness.testing.commands import here, ledger, only_sweep, start_command, wait_until
+from tests.study import made
 from tests.study.made import SMALL, written
 
 ONE_ARM = """
@@ -44,6 +46,21 @@ def planned(cwd: Path) -> Path:
     folder.create_or_complete(arms.plan("mine", file.read("mine"), ["seed=1,2,3"]), root)
     ended(root / "2-hard-seed3", status="failed", reason="it broke", exit_code=70)
     return root
+
+
+def test_a_folder_in_which_the_first_file_was_not_finished_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    root = tmp_path / "here"
+    root.mkdir()
+    for name in (".lock", ".holder", ".study.json.0123456789abcdef.tmp"):
+        (root / name).write_text("{")
+    assert folder.existing(made.planned(), root) is None
+    (root / "study.json.tmp").write_text("{")
+    with pytest.raises(ConfigError, match=r"hold this study; found 'study\.json\.tmp'"):
+        folder.existing(made.planned(), root)
 
 
 def test_a_sweep_of_which_some_runs_are_asked_for_is_judged_by_these(

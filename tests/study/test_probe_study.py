@@ -12,11 +12,13 @@ from typing import Any
 
 import pytest
 
+from harness.errors import StoppedError
 from harness.probes import expected, registry
 from harness.probes.expected import ProbeSize
-from harness.records import run_folder
+from harness.records import holder, run_folder
 from harness.records.probe_answer import path_of
 from harness.records.run_folder import RunFolder
+from harness.study import answers
 from harness.testing.commands import command, here, wait_until
 from tests.study.made import written
 from tests.train.made import brief, go_on, make_run
@@ -35,6 +37,16 @@ links:
   hard asks less:
     {probe: grounding, quantity: question, arm: hard, against: medium, direction: less, margin: 5}
 """
+
+
+def test_an_outdated_answer_stays_while_another_process_works_there(tmp_path: Path) -> None:
+    required = answers.RequiredProbe(tmp_path / "0-hard-seed1", "grounding", 8, 2, None)
+    outdated = path_of(required.run, required.probe)
+    outdated.parent.mkdir(parents=True)
+    outdated.write_text("{}")
+    with holder.hold(RunFolder(tmp_path)), pytest.raises(StoppedError, match="held by process"):
+        answers.ask_missing(tmp_path, [required])
+    assert outdated.is_file()
 
 
 def change_in(run: Path) -> float:

@@ -12,7 +12,7 @@ from harness.law.group_results import Analysis
 from harness.law.io.identity import share_of_run
 from harness.law.results import Interval, RunResult
 from harness.report.figures import canvas, ranges
-from harness.report.figures.canvas import Drawing, colour, label, marker
+from harness.report.figures.canvas import Drawing, Limits, colour, label, marker
 from harness.report.figures.figure_specs import FigureSpec, Subject
 from harness.report.figures.ranges import MinimumRange
 from harness.report.text import naming
@@ -37,7 +37,9 @@ COLUMNS = (
 )  # fmt: skip
 HEADING = "Onset of collapse against measured difficulty: harder to the left"
 NO_ONSET = 1.07
-"""Height at which runs without an onset are drawn, above the end of the run."""
+"""Height around which runs without an onset are drawn, above the end of the run."""
+ROW_APART, TOP = 0.02, 1.14
+"""Distance of their two rows from that height, and upper end of the axis."""
 BESIDE, ALONE = 0.6, 0.3
 """Width for the runs of a level: as a share of the distance to the next level, and of the axis if
 there is only one level.
@@ -69,26 +71,28 @@ def draw(marks: Sequence[OnsetPoint], name: str) -> Drawing:
 
 
 def _panel(axes: Axes, marks: Sequence[OnsetPoint], measure: str, levels: Sequence[str]) -> None:
-    cards = by_card(marks, measure)
-    values = np.array([[card.low, card.value, card.high] for _, card in cards])
+    limits, width = frame(marks, measure)
+    for (level, card), level_marks in by_card(marks, measure).items():
+        slot = levels.index(level)
+        axes.axvspan(card.low, card.high, color=colour(slot), alpha=0.1, lw=0, zorder=0)
+        for row in side_by_side(level_marks, limits, width):
+            for mark, shift in row:
+                _symbol(axes, mark, card.value + shift, slot, len(row))
+    axes.axhline(1, color=canvas.GREY, lw=0.8, ls=":")
+    axes.set_xlim(*limits)
+    axes.set_ylim(0, TOP)
+    axes.set_yticks([0, 0.25, 0.5, 0.75, NO_ONSET], ["0", "0.25", "0.5", "0.75", "none"])
+    canvas.limit_ticks(axes)
+
+
+def frame(marks: Sequence[OnsetPoint], measure: str) -> tuple[Limits, float]:
+    """Return the limits of the axis, and the width on it for the runs of a level."""
+    values = np.array([[card.low, card.value, card.high] for _, card in by_card(marks, measure)])
     low, high = canvas.limits([values.ravel()], least=LEAST[measure])
     positions = np.unique(values[:, 1])
     width = BESIDE * float(np.diff(positions).min()) if len(positions) > 1 else ALONE * (high - low)
     edge = 0.55 * width
-    low, high = min(low, values[:, 1].min() - edge), max(high, values[:, 1].max() + edge)
-    for (level, card), level_marks in cards.items():
-        slot = levels.index(level)
-        axes.axvspan(card.low, card.high, color=colour(slot), alpha=0.1, lw=0, zorder=0)
-        for row in _rows_of_symbols(level_marks):
-            spacing = min(width / len(row), CLOSE * (high - low)) if row else 0.0
-            for index, mark in enumerate(row):
-                shift = spacing * (index - (len(row) - 1) / 2)
-                _symbol(axes, mark, card.value + shift, slot, len(row))
-    axes.axhline(1, color=canvas.GREY, lw=0.8, ls=":")
-    axes.set_xlim(low, high)
-    axes.set_ylim(0, 1.14)
-    axes.set_yticks([0, 0.25, 0.5, 0.75, NO_ONSET], ["0", "0.25", "0.5", "0.75", "none"])
-    canvas.limit_ticks(axes)
+    return (min(low, values[:, 1].min() - edge), max(high, values[:, 1].max() + edge)), width
 
 
 def by_card(
@@ -101,25 +105,35 @@ def by_card(
     return cards
 
 
-def _rows_of_symbols(marks: Sequence[OnsetPoint]) -> list[list[OnsetPoint]]:
-    """Return the runs to draw side by side: those with an onset, then those without in two rows.
+def side_by_side(
+    marks: Sequence[OnsetPoint], limits: Limits, width: float
+) -> Iterator[list[tuple[OnsetPoint, float]]]:
+    """Yield the runs of a level to draw side by side, each with its distance from the level: those
+    with an onset, then those without in two rows.
 
     In a single row, many runs without an onset would hide each other.
     """
     with_onset = sorted((m for m in marks if m.onset is not None), key=lambda m: m.null_control)
     without_onset = [m for m in marks if m.onset is None]
     controls = [m for m in without_onset if m.null_control]
-    return [with_onset, [m for m in without_onset if not m.null_control], controls]
+    for row in (with_onset, [m for m in without_onset if not m.null_control], controls):
+        spacing = min(width / max(len(row), 1), CLOSE * (limits[1] - limits[0]))
+        yield [(m, spacing * (index - (len(row) - 1) / 2)) for index, m in enumerate(row)]
+
+
+def height(mark: OnsetPoint) -> float:
+    """Return the height at which a run is drawn; without an onset, null controls are above."""
+    if mark.onset is not None:
+        return mark.onset
+    return NO_ONSET + (ROW_APART if mark.null_control else -ROW_APART)
 
 
 def _symbol(axes: Axes, mark: OnsetPoint, x: float, slot: int, count: int) -> None:
     """Draw a run with the interval of its onset."""
-    offset = 0.02 if mark.null_control else -0.02
-    height = NO_ONSET + offset if mark.onset is None else mark.onset
     if mark.low is not None and mark.high is not None:
         axes.plot([x, x], [mark.low, mark.high], color=colour(slot), lw=0.8, alpha=0.6)
     axes.plot(
-        x, height, marker(slot), mfc="white" if mark.null_control else colour(slot),
+        x, height(mark), marker(slot), mfc="white" if mark.null_control else colour(slot),
         mec=colour(slot), ms=canvas.symbol_size(3.0 if count > SMALL else 5), mew=0.6,
     )  # fmt: skip
 

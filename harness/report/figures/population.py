@@ -26,6 +26,7 @@ ROW, AROUND, LEAST = 0.5, 0.5, 2.3
 MOST_GROUPS = 40
 MOST_CURVES, MOST_BANDS = 14, 3
 """The most groups for which a panel shows curves, and bands around them."""
+COLLAPSE, TOO_MANY = "P(collapse by this step)", "more groups than curves\ncan show: see the CSV"
 NO, OPEN, YES = 0.0, 0.5, 1.0
 """Positions of seeds that do not follow the law, are undetermined, or follow it."""
 
@@ -51,7 +52,7 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     levels = [_LevelRow(row, group) for row, group in enumerate(groups[:MOST_GROUPS])]
     ticks = seed_rows.names(population.name(level.group) for level in levels)
     height = max(rows_height(len(levels), ROW, AROUND, tuple(ticks)), LEAST)
-    grid = canvas.grid(_heading(groups), _titles(groups), 1, height, ticks)
+    grid = canvas.grid(heading(groups), titles(groups), 1, height, ticks)
     follows, ceiling, onset, curves = (axes for (axes,) in grid.panels)
     _set_limits_and_labels(grid, levels)
     exceeds = False
@@ -71,7 +72,8 @@ def draw(groups: Sequence[GroupResult], name: str) -> Drawing:
     return Drawing(name, grid.figure, population.COLUMNS, tuple(population.csv_rows(groups)))
 
 
-def _heading(groups: Sequence[GroupResult]) -> str:
+def heading(groups: Sequence[GroupResult]) -> str:
+    """Return what is drawn, and what is not."""
     parts = [
         "Levels over their seeds: how many follow the law, its ceiling, and when they collapse"
     ]
@@ -84,7 +86,8 @@ def _heading(groups: Sequence[GroupResult]) -> str:
     return "; ".join(parts)
 
 
-def _titles(groups: Sequence[GroupResult]) -> list[str]:
+def titles(groups: Sequence[GroupResult]) -> list[str]:
+    """Return the titles of the four panels."""
     column = population.shared_reward(groups)
     column_text = f" on {label(column)}" if column is not None else ""
     return [
@@ -137,23 +140,25 @@ def _ends(
 
 def _draw_curves(axes: Axes, levels: Sequence[_LevelRow]) -> None:
     if len(levels) > MOST_CURVES:
-        axes.text(0.5, 0.5, "more groups than curves\ncan show: see the CSV", ha="center",
-                  transform=axes.transAxes)  # fmt: skip
+        axes.text(0.5, 0.5, TOO_MANY, ha="center", transform=axes.transAxes)
         return
     for level in levels:
         onset = population.population_of(level.group).onset
         if not onset.incidence or onset.last_step is None:
             continue
-        steps = [*(point.step for point in onset.incidence), onset.last_step]
-        value, low, high = (
-            [*ends, ends[-1]]
-            for ends in zip(*((p.value, p.low, p.high) for p in onset.incidence), strict=True)
-        )
+        steps, value, low, high = staircase(onset, onset.last_step)
         axes.step(steps, value, where="post", color=level.colour, ls=level.dashes)
         if len(levels) <= MOST_BANDS:
             axes.fill_between(
                 steps, low, high, step="post", color=level.colour, alpha=0.1, lw=0
             )  # fmt: skip
+
+
+def staircase(onset: OnsetOverSeeds, last_step: float) -> tuple[list[float], ...]:
+    """Return step, value, low and high of the share that has collapsed, level up to the last."""
+    steps = [*(point.step for point in onset.incidence), last_step]
+    columns = zip(*((p.value, p.low, p.high) for p in onset.incidence), strict=True)
+    return steps, *([*ends, ends[-1]] for ends in columns)
 
 
 def _set_limits_and_labels(grid: canvas.PanelGrid, levels: Sequence[_LevelRow]) -> None:
@@ -180,7 +185,7 @@ def _set_limits_and_labels(grid: canvas.PanelGrid, levels: Sequence[_LevelRow]) 
         canvas.limit_ticks(axes)
         grid.label_x(axes, "step")
     curves.set_ylim(-0.02, 1.02)
-    grid.label_y(curves, "P(collapse by this step)")
+    grid.label_y(curves, COLLAPSE)
 
 
 def _entries(levels: Sequence[_LevelRow], exceeds: bool) -> canvas.Legend:

@@ -6,18 +6,24 @@ harness.report.figures selects the numbers, and also draws them as pictures.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 from harness.law.group_results import GroupResult
+from harness.law.population_results import LawShare, Population
 from harness.law.results import Interval
-from harness.report.figures import forest, ranges
-from harness.report.figures.ranges import MinimumRange
+from harness.report.figures import forest, ranges, seed_rows
+from harness.report.figures import population as levels_figure
+from harness.report.figures.ranges import Limits, MinimumRange
 from harness.report.html import plot, row_panels
-from harness.report.html.plot import Chart
+from harness.report.html.axes import axis
+from harness.report.html.legends import SAMPLE
+from harness.report.html.plot import Chart, ChartPanel, HoverPoints, LegendEntry, Plot, css, stairs
 from harness.report.html.row_panels import MOST_ROWS, RowMean, SeedRow, mean_of
 from harness.report.tables import population
 from harness.report.text import wording
 
-HEADING = "Levels over their seeds: how many follow the law, its ceiling, and when they collapse"
+Level: TypeAlias = tuple[int, str, Population]
+"""Slot, name and numbers over seeds of a level."""
 
 
 def comparison_chart(groups: Sequence[GroupResult]) -> Chart:
@@ -72,7 +78,8 @@ def levels_chart(groups: Sequence[GroupResult]) -> Chart:
              *[("does not follow the law", 0.0, False)] * result.follows.others,
              *[(f"undetermined: {result.follows.undetermined}", 0.5, True)]
              * result.follows.undetermined],
-            mean_of(result.follows.share, "share"), open_shape=plot.marker(slot),
+            mean_of(result.follows.share, "share") if _is_estimated(result.follows) else None,
+            open_shape=plot.marker(slot),
         )
         for slot, name, result in levels
     ]  # fmt: skip
@@ -99,19 +106,55 @@ def levels_chart(groups: Sequence[GroupResult]) -> Chart:
         for slot, name, result in levels
     ]  # fmt: skip
     last = max((result.onset.last_step or 1.0 for _, _, result in levels), default=1.0)
+    over_steps = (0.0, 1.03 * last)
+    share, ceiling, onset, _ = levels_figure.titles(groups)
+    least = MinimumRange(ranges.REWARD_SHARE)
     columns = (
-        (row_panels.panel("seeds that follow the law, share", "P(law)", follows, (-0.06, 1.06)),),
-        (
-            row_panels.panel(
-                "ceiling b - a", "reward at H = 0", ceilings, MinimumRange(ranges.REWARD_SHARE)
-            ),
-        ),
-        (row_panels.panel("onset of collapse", "step", onsets, (0.0, 1.03 * last)),),
+        (row_panels.panel(share, "P(law)", follows, (-0.06, 1.06)),),
+        (row_panels.panel(ceiling, "reward at H = 0", ceilings, least),),
+        (row_panels.panel(onset, "step", onsets, over_steps),),
     )
     entries = row_panels.legend(
         columns, "share, mean, median onset", "no onset until its last step", "law undetermined"
     )
-    return Chart("levels", HEADING, columns, entries)
+    curves = (_collapsed(groups, levels, over_steps),)
+    heading = levels_figure.heading(groups)
+    return Chart("levels", heading, (*columns, curves), (*_names(levels), *entries))
+
+
+def _is_estimated(follows: LawShare) -> bool:
+    """Return whether there are seeds enough for an estimate, of those that are decided."""
+    return follows.followers + follows.others >= seed_rows.FEWEST
+
+
+def _names(levels: Sequence[Level]) -> Iterator[LegendEntry]:
+    """Yield an entry for each curve; a single one needs no name."""
+    if 1 < len(levels) <= levels_figure.MOST_CURVES:
+        for slot, name, _ in levels:
+            yield LegendEntry(f"line {css(slot)}", SAMPLE, name, slot)
+
+
+def _collapsed(
+    groups: Sequence[GroupResult], levels: Sequence[Level], over_steps: Limits
+) -> ChartPanel:
+    """Return the share of seeds of each level that have collapsed, by the step."""
+    panel_plot = Plot(
+        levels_figure.titles(groups)[-1],
+        axis("step", over_steps), axis(levels_figure.COLLAPSE, (-0.02, 1.02)),
+    )  # fmt: skip
+    if len(levels) > levels_figure.MOST_CURVES:
+        too_many = levels_figure.TOO_MANY.replace("\n", " ")
+        panel_plot.words("note", sum(over_steps) / 2, 0.5, too_many)
+        return panel_plot.panel()
+    for slot, name, result in levels:
+        onset = result.onset
+        if onset.incidence and onset.last_step is not None:
+            steps, value, low, high = levels_figure.staircase(onset, onset.last_step)
+            if len(levels) <= levels_figure.MOST_BANDS:
+                panel_plot.band(css(slot), *stairs(steps, low, high))
+            panel_plot.line(css(slot), steps, value, stepped=True)
+            panel_plot.hover(HoverPoints(name, steps, value, slot))
+    return panel_plot.panel()
 
 
 def _value(label: str, estimate: Interval) -> tuple[str, float, bool]:

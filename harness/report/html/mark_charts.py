@@ -5,13 +5,10 @@ harness.report.figures selects the numbers, and also draws them as pictures.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-
-import numpy as np
+from collections.abc import Sequence
 
 from harness.law.results import Interval
-from harness.report.figures import canvas, onset_by_difficulty, reward_by_listening
+from harness.report.figures import onset_by_difficulty, reward_by_listening
 from harness.report.figures.onset_by_difficulty import MEASURES, NO_ONSET
 from harness.report.figures.ranges import Limits
 from harness.report.figures.reward_by_listening import ListeningPoint as Heard
@@ -21,29 +18,23 @@ from harness.report.html.legends import DOT, SAMPLE, SWATCH, entries_of_names
 from harness.report.html.plot import Chart, ChartPanel, HoverPoints, LegendEntry, Plot, css, marker
 from harness.report.text import wording
 
-APART = 0.02
-"""Distance between runs of a level, as a share of the axis. Their order has no meaning."""
-
 
 def by_difficulty(marks: Sequence[onset_by_difficulty.OnsetPoint]) -> Chart:
     """Return the onset of collapse against the measured difficulty of the level."""
     order = sorted(marks, key=lambda mark: -mark.difficulty["population_final_emotion"].value)
     names = list(dict.fromkeys(mark.level for mark in order))
     columns = []
-    heights = [*((v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)), (NO_ONSET + 0.05, "none")]
+    heights = (*((v, f"{v:g}") for v in (0.0, 0.25, 0.5, 0.75, 1.0)), (NO_ONSET, "none"))
     for measure, title in MEASURES.items():
-        difficulty = {mark.run: mark.difficulty[measure] for mark in marks}
-        ends = np.array(
-            [end for interval in difficulty.values() for end in (interval.low, interval.high)]
-        )
-        low, high = canvas.limits([ends], least=onset_by_difficulty.LEAST[measure])
-        margin = APART / 2 * (high - low) * max(Counter(mark.level for mark in marks).values())
+        limits, width = onset_by_difficulty.frame(marks, measure)
         panel_plot = Plot(
-            title, axis(title, (low - margin, high + margin)),
-            Axis("onset, share of the run", 0.0, 1.15, tuple(heights)),
+            title, axis(title, limits),
+            Axis("onset, share of the run", 0.0, onset_by_difficulty.TOP, heights),
         )  # fmt: skip
-        for (level, _), level_marks in onset_by_difficulty.by_card(marks, measure).items():
-            _level_marks(panel_plot, level_marks, difficulty, names.index(level))
+        for (level, card), level_marks in onset_by_difficulty.by_card(marks, measure).items():
+            rows = onset_by_difficulty.side_by_side(level_marks, limits, width)
+            placed = [(mark, card.value + shift) for row in rows for mark, shift in row]
+            _level_marks(panel_plot, placed, card, names.index(level))
         columns.append((panel_plot.panel(),))
     null_entry = LegendEntry("dot ink hollow", DOT + plot.MARKERS[0], "null control")
     entries = (
@@ -59,25 +50,23 @@ def by_difficulty(marks: Sequence[onset_by_difficulty.OnsetPoint]) -> Chart:
 
 def _level_marks(
     panel_plot: Plot,
-    level_marks: Sequence[onset_by_difficulty.OnsetPoint],
-    difficulty: Mapping[str, Interval],
+    placed: Sequence[tuple[onset_by_difficulty.OnsetPoint, float]],
+    card: Interval,
     slot: int,
 ) -> None:
-    card = difficulty[level_marks[0].run]
+    """Draw the runs of a level, each with its place on the axis."""
     panel_plot.area(css(slot), (card.low, card.high))
-    spacing = APART * (panel_plot.x.high - panel_plot.x.low)
-    xs, heights, words = [], [], []
-    for index, mark in enumerate(level_marks):
-        x = difficulty[mark.run].value + (index - (len(level_marks) - 1) / 2) * spacing
-        y = NO_ONSET + 0.05 if mark.onset is None else mark.onset
+    heights, words = [], []
+    for mark, x in placed:
+        y = onset_by_difficulty.height(mark)
         if mark.low is not None and mark.high is not None:
             panel_plot.line(f"thin {css(slot)}", [x, x], [mark.low, mark.high])
         panel_plot.dots(f"{css(slot)}{' hollow' * mark.null_control}", [x], [y], marker(slot))
         onset = "no onset" if mark.onset is None else f"onset at {mark.onset:.2f} of the run"
-        xs.append(x)
         heights.append(y)
-        words.append(f"{mark.run}: {onset}; {wording.interval(difficulty[mark.run])}")
-    panel_plot.hover(HoverPoints(level_marks[0].level, xs, heights, slot, words=words))
+        words.append(f"{mark.run}: {onset}; {wording.interval(card)}")
+    points = [x for _, x in placed]
+    panel_plot.hover(HoverPoints(placed[0][0].level, points, heights, slot, words=words))
 
 
 def by_listening(marks: Sequence[Heard]) -> Chart:

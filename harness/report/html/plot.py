@@ -240,6 +240,16 @@ class Plot:
             self._marks.append(MarkPath(css, path))
 
 
+def stairs(x: Sequence[float], *series: Sequence[float]) -> tuple[list[float], ...]:
+    """Return x and each of the series with a corner before each point, so that all stay level
+    until the next point.
+    """
+    return (
+        [value for value in x for _ in range(2)][1:],
+        *([value for value in y for _ in range(2)][:-1] for y in series),
+    )
+
+
 def css(slot: int) -> str:
     """Return the CSS classes of a series: of its colour, and its own, for highlighting."""
     return f"s{slot % SLOTS} k{slot}"

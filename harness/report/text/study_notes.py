@@ -223,8 +223,10 @@ def _detectable_note(result: LinkResult) -> str:
 
 
 def seeds(numbers: Sequence[int]) -> str:
-    """Return `seeds 1 to 10`, or the list of seeds if it is not a range."""
+    """Return `seeds 1 to 10`, or the list of seeds if it is not a range; `seed 1` of one."""
     first, last = numbers[0], numbers[-1]
+    if len(numbers) == 1:
+        return f"seed {first}"
     is_range = len(numbers) > 2 and list(numbers) == list(range(first, last + 1))
     return f"seeds {f'{first} to {last}' if is_range else ', '.join(map(str, numbers))}"
 

@@ -33,6 +33,26 @@ def test_null_controls_are_named_where_there_are_some() -> None:
     assert "null control" in legend(mark_charts.by_difficulty(with_null))
 
 
+@pytest.mark.parametrize("onset_at", [0.5, None])
+def test_many_runs_stand_within_the_panel_and_next_to_their_own_level(
+    onset_at: float | None,
+) -> None:
+    marks = [
+        replace(onset(level, difficulty), run=f"{level}-{seed}", onset=onset_at)
+        for level, difficulty in (("easy", 0.2), ("medium", 0.4), ("hard", 0.6))
+        for seed in range(40)
+    ]
+    (panel,) = mark_charts.by_difficulty(marks).columns[0]
+    assert panel.x.low <= 0.1
+    assert panel.x.high >= 0.7
+    for points, difficulty in zip(panel.hovered, (0.2, 0.4, 0.6), strict=True):
+        assert len({*points.x}) == 40
+        assert max(abs(x - difficulty) for x in points.x) < 0.1
+        assert min(points.x) > panel.x.low
+        assert max(points.x) < panel.x.high
+        assert max(points.y) < panel.y.high
+
+
 LISTENS = reward_by_listening.ListeningPoint(
     "one", "easy", Yardsticks(0.7, 0.5, None, None, None, AnchorRewards()), "listens"
 )

@@ -14,12 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.law.analysis import analyse
-from harness.law.group_results import SeedMean
+from harness.law.group_results import GroupResult, SeedMean
 from harness.law.results import Interval
 from harness.report.figures import forest
+from harness.report.figures import population as levels_figure
 from harness.report.html import figures, group_charts, plot, row_panels
 from harness.report.html.axes import axis, round_ticks
 from harness.report.html.plot import HEIGHT, LEFT, RIGHT, TOP, WIDTH, HoverPoints, Plot
+from harness.report.tables import population
 from tests.report import made
 from tests.report.html import made_runs
 from tests.report.made_figure_kinds import everything
@@ -121,15 +123,37 @@ def test_an_interval_that_runs_off_its_axis_ends_in_an_open_arrow() -> None:
     assert len(set(heights)) == 2, "seeds of equal value stand apart"
 
 
-def test_an_estimate_over_seeds_is_called_what_it_is() -> None:
-    paths = [f"runs/{seed}" for seed in range(3)]
-    group = replace(
-        made.group({"difficulty": "easy"}, paths, SeedMean(0.8, 0.7, 0.9, 3, 0)),
+def level(name: str) -> GroupResult:
+    """A level of three seeds, described over them."""
+    paths = [f"runs/{name}-{seed}" for seed in range(3)]
+    return replace(
+        made.group({"difficulty": name}, paths, SeedMean(0.8, 0.7, 0.9, 3, 0)),
         population=made.population(paths),
     )
-    panels = [panel for (panel,) in group_charts.levels_chart([group]).columns]
-    told = [(panel.hovered[-1].words or [""])[0].split()[0] for panel in panels]
+
+
+def test_an_estimate_over_seeds_is_called_what_it_is() -> None:
+    panels = [panel for (panel,) in group_charts.levels_chart([level("easy")]).columns]
+    told = [(panel.hovered[-1].words or [""])[0].split()[0] for panel in panels[:3]]
     assert told == ["share", "mean", "median"]
+
+
+def test_levels_are_drawn_in_the_panels_and_under_the_heading_of_the_figure() -> None:
+    groups = [*(level(str(n)) for n in range(44)), replace(level("last"), unfinished=["runs/late"])]
+    chart = group_charts.levels_chart(groups)
+    assert chart.heading.endswith("; 40 of 45 groups; 1 unfinished run excluded")
+    panels = [panel for (panel,) in group_charts.levels_chart(groups[:3]).columns]
+    assert [panel.title for panel in panels] == levels_figure.titles(groups[:3])
+    assert [points.y[-1] for points in panels[-1].hovered] == [0.4, 0.4, 0.4]
+
+
+def test_a_share_of_one_decided_seed_is_not_drawn_as_an_estimate() -> None:
+    group = level("easy")
+    described = population.population_of(group)
+    one = replace(described, follows=replace(described.follows, followers=1, undetermined=1))
+    (panel,) = group_charts.levels_chart([replace(group, population=one)]).columns[0]
+    told = [word for points in panel.hovered for word in points.words or ()]
+    assert told == ["follows the law", "undetermined: 1"]
 
 
 def test_groups_are_compared_under_the_words_of_the_figure(tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_pairs_without_the_known_ones_detect_larger_differences_alone() -> None:
 
 def test_pairs_that_cannot_be_told_apart_decide_nothing() -> None:
     assert links.judge_links([seen(LESS, [])], ["less"])[0].why == (
-        "too few seeds: 0 have a number for each run of the pair, and at least 2 are needed"
+        "too few seeds with a number for each run of the pair: 0, and at least 2 are needed"
     )
     assert links.judge_links([seen(LESS, [0.1])], ["less"])[0].verdict == "undecided"
     alike = links.judge_links([seen(LESS, [0.1, 0.1, 0.1])], ["less"])[0]

@@ -25,7 +25,7 @@ def test_a_study_is_run_judged_written_down_and_gone_on_with(tmp_path: Path) -> 
     assert root.parent == tmp_path / "runs"
     assert root.name.startswith("study-mine-")
     assert (value["verdict"], value["seeds_needed"]) == ("undecided", None)
-    assert value["links"][0]["why"].startswith("too few seeds: 0 have a number")
+    assert value["links"][0]["why"].startswith("too few seeds with a number for each run")
     assert value["arms"]["hard"]["planned"] == 2
     assert "4 runs of 3 steps: about" in done.stderr
     assert [row["status"] for row in ledger(root)] == ["done"] * 4

@@ -26,11 +26,11 @@ from harness.law.results import Interval
 from harness.records.study_file import Link
 
 NO_PAIRS = (
-    "too few seeds: {pairs} have a number for each run of the pair, and at least "
+    "too few seeds with a number for each run of the pair: {pairs}, and at least "
     f"{FEWEST_SEEDS} are needed"
 )
 NO_TABLE = (
-    "too few seeds: {seeds} have a number for every arm of the table, and at least "
+    "too few seeds with a number for every arm of the table: {seeds}, and at least "
     f"{crossed.FEWEST_SEEDS} are needed"
 )
 NO_SPREAD = "every pair differs by {same:.3g}, so the spread is not known"

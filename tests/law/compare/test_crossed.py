@@ -155,7 +155,7 @@ def test_a_seed_that_one_arm_lacks_is_left_out_and_of_three_each_is_needed() -> 
     for arm, seed in ((0, 3), (1, 4)):
         del numbers[arm][seed]
     (found,) = links.judge_links([seen(numbers)], ["more"])
-    why = "too few seeds: 2 have a number for every arm of the table, and at least 3 are needed"
+    why = "too few seeds with a number for every arm of the table: 2, and at least 3 are needed"
     assert (found.verdict, found.judged, found.why) == ("undecided", None, why)
 
 

@@ -125,8 +125,19 @@ def config_hash(config: RunConfig) -> str:
     return hash_of(to_dict(config))
 
 
+def choices_hash(config: RunConfig) -> str:
+    """Return a hash of all values that are not defaults, with the seed, 12 hex digits. Keys added
+    to harness since do not change it.
+    """
+    values = [(key, keys.value_at(config, key.name)) for key in keys.every_key()]
+    return _digest({key.name: value for key, value in values if value != key.default})
+
+
 def hash_of(values: Mapping[str, Any]) -> str:
     """`config_hash` of a config file's values; keys added to harness since do not change it."""
-    values = {k: v for k, v in values.items() if k != "seed"}
+    return _digest({k: v for k, v in values.items() if k != "seed"})
+
+
+def _digest(values: Mapping[str, Any]) -> str:
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -20,6 +20,8 @@ from harness.utils import shape
 FILE = "sweep.json"
 CAME_LATER = ("name", "note")
 """Keys that files of older versions lack."""
+PLANNED = "planned_hash"
+"""Key of a row that files of older versions lack."""
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
 
@@ -33,6 +35,8 @@ class LedgerRow:
     status: str = "planned"
     reason: str | None = None
     exit_code: int | None = None
+    planned_hash: str | None = None
+    """config_file.choices_hash of the planned config; None in files of older versions."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,9 @@ class Sweep:
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)
         kept = {k: v for k, v in values.items() if v is not None or k not in CAME_LATER}
+        for row in kept["runs"]:
+            if row[PLANNED] is None:
+                del row[PLANNED]
         return {"schema": SCHEMA, **kept}
 
 
@@ -102,8 +109,13 @@ def read(folder: Path) -> Sweep:
 
 
 def _bad_run(rows: Sequence[Any]) -> str | None:
-    """Describe the first malformed row, or the first name that is not valid for a folder."""
+    """Describe the first malformed row, or the first name that is not valid for a folder.
+
+    Adds PLANNED to rows that lack it.
+    """
     for number, row in enumerate(rows):
+        if isinstance(row, dict):
+            row.setdefault(PLANNED, None)
         problem = shape.problem(LedgerRow, row, f"runs[{number}]")
         if problem:
             return problem

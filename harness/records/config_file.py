@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, get_type_hints
 
+import yaml
+
 from harness.config import keys
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import ConfigError
@@ -18,6 +20,16 @@ from harness.utils import shape
 def to_dict(config: RunConfig) -> dict[str, Any]:
     """Convert to plain dicts, lists and scalars, with the schema version first."""
     return {"schema": SCHEMA, **dataclasses.asdict(config)}
+
+
+def to_yaml(values: Mapping[str, Any]) -> str:
+    """Return YAML that reads back as `values`.
+
+    PyYAML leaves U+0085 (next line) as it is, which then counts as a line end, so a text with one
+    is written in ASCII.
+    """
+    text = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(dict(values), sort_keys=False) if "\x85" in text else text
 
 
 def from_dict(values: Mapping[str, Any], where: str = "config.yaml") -> RunConfig:

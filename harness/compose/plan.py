@@ -10,7 +10,7 @@ from typing import Any
 
 from harness.config import keys, reward, simulator
 from harness.config.keys import Key
-from harness.config.run import RunConfig
+from harness.config.run import EvalConfig, RunConfig
 from harness.errors import ConfigError
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
@@ -85,7 +85,7 @@ def _refuse_repeats(points: Sequence[Point]) -> None:
     """Raise ConfigError for two runs that differ only in keys that they do not use, if at all."""
     first_numbers: dict[str, int] = {}
     for number, point in enumerate(points):
-        idle = _idle_clips(point.config)
+        idle = _idle_keys(point.config)
         values = {k: v for k, v in keys.used_values(point.config).items() if k not in idle}
         first = first_numbers.setdefault(json.dumps(values, sort_keys=True), number)
         if first != number:
@@ -99,7 +99,7 @@ def _refuse_repeats(points: Sequence[Point]) -> None:
 
 def _unused_words(point: Point) -> Iterable[str]:
     """Yield a sentence for each override of the point that has no effect in its run."""
-    idle = _idle_clips(point.config)
+    idle = _idle_keys(point.config)
     for name in point.values:
         key = keys.keys().get(name)
         reason = (key and keys.no_effect(point.config, key)) or idle.get(name)
@@ -133,6 +133,25 @@ def _refuse_clips_that_a_remedy_replaces(points: Sequence[Point]) -> None:
         key = typed[0]
         got = keys.value_at(points[0].config, key)
         raise ConfigError(f"{key}: {idle[0][key]}, got {got}")
+
+
+def _idle_keys(config: RunConfig) -> dict[str, str]:
+    """Return the keys that have no effect because of another group's value, with the reason."""
+    return {**_idle_clips(config), **_idle_evaluation(config)}
+
+
+def _idle_evaluation(config: RunConfig) -> dict[str, str]:
+    """Return the keys of evaluations that the run does not use, with the reason.
+
+    They may be set: words that many runs share set them, and some of these runs evaluate nothing.
+    """
+    if not config.trainer.evaluated_every:
+        why = "has no effect with trainer.eval_every=0, which leaves out all evaluations"
+        return dict.fromkeys((key.name for key in keys.own_keys(EvalConfig, "eval")), why)
+    if not config.eval.prefixes:
+        why = "has no effect with eval.prefixes=0, since it splits what is measured on prefixes"
+        return dict.fromkeys(("eval.ledger", "eval.ledger_draws"), why)
+    return {}
 
 
 def _idle_clips(config: RunConfig) -> dict[str, str]:

@@ -77,12 +77,23 @@ class Sweep:
 
 def _is_text_of(text: str, value: Any) -> bool:
     """Return whether Hydra writes `value` as `text`: null for None, [a,b] for a list of words."""
-    if text == str(value):
+    if text == str(value) or (isinstance(value, str) and _without_escapes(text) == value):
         return True
     try:
         return repr(yaml.safe_load(text)) == repr(value)  # 1 is not True
     except yaml.YAMLError:
         return False
+
+
+def _without_escapes(text: str) -> str:
+    """Return the text that Hydra writes as `text`, in quotes or with backslashes before blanks and
+    signs.
+    """
+    quote = text[:1]
+    if len(text) > 1 and quote in ("'", '"') and text.endswith(quote):
+        escapes = rf"(\\+)(?={quote}|$)"
+        return re.sub(escapes, lambda match: match[1][: len(match[1]) // 2], text[1:-1])
+    return re.sub(r"\\([\\()\[\]{}:=, \t])", r"\1", text)
 
 
 def write(folder: Path, sweep: Sweep) -> None:

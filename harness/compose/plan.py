@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.config import keys, reward, simulator
 from harness.config.keys import Key
+from harness.config.ranges import SomeOf
 from harness.config.run import EvalConfig, RunConfig
 from harness.errors import ConfigError
 
@@ -42,12 +43,14 @@ class Plan:
 def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
     """Check the points together and name their folders.
 
-    Raises ConfigError for an empty sweep, a key without effect, two identical runs, options that a
-    plug-in refuses, or a level whose name cannot be part of a folder name.
+    Raises ConfigError for an empty sweep, a key without effect, a list with a name twice, two
+    identical runs, options that a plug-in refuses, or a level whose name cannot be part of a
+    folder name.
     """
     if not points:
         raise ConfigError("the sweep is empty: one of its axes has no values")
     _refuse_unused_keys(points, swept)
+    _refuse_repeated_names(points)
     points = [_with_all_options(point) for point in points]
     _refuse_clips_that_a_remedy_replaces(points)
     _refuse_repeats(points)
@@ -73,6 +76,20 @@ def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
             is_set = value != key.default and (is_typed or _is_of_another_kind(point.config, key))
             if is_set or key.name in swept:
                 raise ConfigError(f"{key.name}: {reason}, got {value}")
+
+
+def _refuse_repeated_names(points: Sequence[Point]) -> None:
+    """Raise ConfigError for a list with a name twice, which would count double.
+
+    Checked here and not by the key's rule, since runs that were planned so must stay readable.
+    """
+    for key in keys.keys().values():
+        for point in points if isinstance(key.rule, SomeOf) else ():
+            names = keys.value_at(point.config, key.name)
+            for name in names:
+                if names.count(name) > 1:
+                    given = f"[{','.join(names)}]"
+                    raise ConfigError(f"{key.name} must name {name} once, got {given}")
 
 
 def _is_of_another_kind(config: RunConfig, key: Key) -> bool:

@@ -87,6 +87,9 @@ MISTAKES = {
     "algorithm.learning_rate=1e999": "got inf",
     "trainer.steps=0": "trainer.steps must lie between 1 and",
     "trainer.gpus=65": "trainer.gpus must lie between 0 and 64, got 65",
+    "difficulty.intentions=[venting,praise,venting]": "difficulty.intentions must name venting "
+    "once, got [venting,praise,venting]",
+    "eval.levels=[easy,easy]": "eval.levels must name easy once, got [easy,easy]",
     "trainer.ranks=0": "trainer.ranks must lie between 1 and 64, got 0",
     "trainer.conversations=33": "must be a multiple of algorithm.group_size (8), got 33",
     "policy.kind=tabular": "policy.kind is set only by the option, so that results are",

@@ -61,7 +61,8 @@ def _bad_value(error: BaseException) -> str | None:
     if match and not key.startswith("hydra"):
         return overrides.must_be(key, f"'{match[1] if match[1] is not None else match[2]}'")
     if "optional" in message.lower():
-        return overrides.must_be(key, "null")
+        is_ours = not key.startswith("hydra")
+        return overrides.must_be(key, "null") if is_ours else f"{key} must not be null, got null"
     type_match = re.search(r"assigned: (\w+) is not a", message)
     if type_match:
         return overrides.must_be(key, f"a value of type {type_match[1]}")

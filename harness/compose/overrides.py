@@ -57,6 +57,11 @@ def check(words: Sequence[ParsedOverride]) -> None:
         if earlier is not word:
             text, first_text = without_secret(word.text), without_secret(earlier.text)
             raise ConfigError(f"{text}: {word.key} is set twice, first by {first_text}")
+    refuse_too_many(words)
+
+
+def refuse_too_many(words: Sequence[ParsedOverride]) -> None:
+    """Raise ConfigError if the axes among `words` make a sweep of too many runs."""
     runs = math.prod(len(word.values) for word in words if word.swept)
     if runs > MOST_RUNS:
         raise ConfigError(f"a sweep must have at most {MOST_RUNS} runs, got {runs} or more")

@@ -10,7 +10,8 @@ from typing import Any
 
 from harness.config import keys, reward, simulator
 from harness.config.keys import Key
-from harness.config.run import RunConfig
+from harness.config.ranges import SomeOf
+from harness.config.run import EvalConfig, RunConfig
 from harness.errors import ConfigError
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
@@ -42,12 +43,14 @@ class Plan:
 def build(points: Sequence[Point], swept: Sequence[str]) -> Plan:
     """Check the points together and name their folders.
 
-    Raises ConfigError for an empty sweep, a key without effect, two identical runs, options that a
-    plug-in refuses, or a level whose name cannot be part of a folder name.
+    Raises ConfigError for an empty sweep, a key without effect, a list with a name twice, two
+    identical runs, options that a plug-in refuses, or a level whose name cannot be part of a
+    folder name.
     """
     if not points:
         raise ConfigError("the sweep is empty: one of its axes has no values")
     _refuse_unused_keys(points, swept)
+    _refuse_repeated_names(points)
     points = [_with_all_options(point) for point in points]
     _refuse_clips_that_a_remedy_replaces(points)
     _refuse_repeats(points)
@@ -75,6 +78,20 @@ def _refuse_unused_keys(points: Sequence[Point], swept: Sequence[str]) -> None:
                 raise ConfigError(f"{key.name}: {reason}, got {value}")
 
 
+def _refuse_repeated_names(points: Sequence[Point]) -> None:
+    """Raise ConfigError for a list with a name twice, which would count double.
+
+    Checked here and not by the key's rule, since runs that were planned so must stay readable.
+    """
+    for key in keys.keys().values():
+        for point in points if isinstance(key.rule, SomeOf) else ():
+            names = keys.value_at(point.config, key.name)
+            for name in names:
+                if names.count(name) > 1:
+                    given = f"[{','.join(names)}]"
+                    raise ConfigError(f"{key.name} must name {name} once, got {given}")
+
+
 def _is_of_another_kind(config: RunConfig, key: Key) -> bool:
     """True if a condition on the key's own group makes it unused."""
     within_group = [c for c in key.conditions if c.selector.startswith(f"{key.group}.")]
@@ -85,7 +102,7 @@ def _refuse_repeats(points: Sequence[Point]) -> None:
     """Raise ConfigError for two runs that differ only in keys that they do not use, if at all."""
     first_numbers: dict[str, int] = {}
     for number, point in enumerate(points):
-        idle = _idle_clips(point.config)
+        idle = _idle_keys(point.config)
         values = {k: v for k, v in keys.used_values(point.config).items() if k not in idle}
         first = first_numbers.setdefault(json.dumps(values, sort_keys=True), number)
         if first != number:
@@ -99,7 +116,7 @@ def _refuse_repeats(points: Sequence[Point]) -> None:
 
 def _unused_words(point: Point) -> Iterable[str]:
     """Yield a sentence for each override of the point that has no effect in its run."""
-    idle = _idle_clips(point.config)
+    idle = _idle_keys(point.config)
     for name in point.values:
         key = keys.keys().get(name)
         reason = (key and keys.no_effect(point.config, key)) or idle.get(name)
@@ -133,6 +150,25 @@ def _refuse_clips_that_a_remedy_replaces(points: Sequence[Point]) -> None:
         key = typed[0]
         got = keys.value_at(points[0].config, key)
         raise ConfigError(f"{key}: {idle[0][key]}, got {got}")
+
+
+def _idle_keys(config: RunConfig) -> dict[str, str]:
+    """Return the keys that have no effect because of another group's value, with the reason."""
+    return {**_idle_clips(config), **_idle_evaluation(config)}
+
+
+def _idle_evaluation(config: RunConfig) -> dict[str, str]:
+    """Return the keys of evaluations that the run does not use, with the reason.
+
+    They may be set: words that many runs share set them, and some of these runs evaluate nothing.
+    """
+    if not config.trainer.evaluated_every:
+        why = "has no effect with trainer.eval_every=0, which leaves out all evaluations"
+        return dict.fromkeys((key.name for key in keys.own_keys(EvalConfig, "eval")), why)
+    if not config.eval.prefixes:
+        why = "has no effect with eval.prefixes=0, since it splits what is measured on prefixes"
+        return dict.fromkeys(("eval.ledger", "eval.ledger_draws"), why)
+    return {}
 
 
 def _idle_clips(config: RunConfig) -> dict[str, str]:

@@ -98,7 +98,9 @@ def _read(texts: Sequence[str]) -> list[ParsedOverride]:
     words = parse(texts)
     overrides.check(words)
     from_file = user_yaml.check(words, parse)
-    return list({w.key: w for w in [*from_file, *words]}.values())
+    merged = list({w.key: w for w in [*from_file, *words]}.values())
+    overrides.refuse_too_many(merged)
+    return merged
 
 
 def _with_one_value(word: ParsedOverride, number: int) -> str:

@@ -185,9 +185,21 @@ def _read_sweep(
     try:
         words = parse([f"{key}={value}" for key, value in params.items()])
         overrides.check(words)
+        _refuse_what_is_no_axis(words)
     except ConfigError as error:
         raise ConfigError(f"{file}: {error}") from error
     return words
+
+
+def _refuse_what_is_no_axis(words: Sequence[ParsedOverride]) -> None:
+    """Raise ConfigError for params that would be ignored: a launcher's, and another sweep file."""
+    for word in words:
+        if word.key == "sweeps" or word.key.startswith("hydra"):
+            raise ConfigError(
+                f"hydra.sweeper.params must hold axes and config keys, got {word.key}; settings of "
+                "the launcher belong below hydra.launcher, and its name to defaults, as "
+                "`override /hydra/launcher: NAME`"
+            )
 
 
 def _check_defaults(file: Path, defaults: Any) -> None:

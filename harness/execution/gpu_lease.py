@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import itertools
 import os
 import re
 import shutil
@@ -66,7 +67,8 @@ def gpus() -> tuple[str, ...]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         names = [part.strip() for part in visible.split(",")]
-        return tuple(dict.fromkeys(name for name in names if name not in ("", "-1")))
+        seen = itertools.takewhile(lambda name: name != "-1", names)  # CUDA ends there too
+        return tuple(dict.fromkeys(filter(None, seen)))
     return tuple(str(n) for n in range(len(gpu_names())))
 
 
@@ -202,10 +204,18 @@ def lock(path: Path, shared: bool = False) -> int | None:
 
 
 def _uuids(names: Iterable[str]) -> dict[str, str]:
-    """Map each GPU's name to its UUID, since the jobs of a cluster may all call their GPU 0."""
+    """Map each GPU's name to its UUID, since the jobs of a cluster may all call their GPU 0, and
+    the name may be the beginning of a UUID, as CUDA allows.
+    """
     matches = [match for line in gpu_names() if (match := UUID.match(line))]
     uuids = {match[1]: match[2] for match in matches}
-    return {name: uuids.get(name, name) for name in names}
+    return {name: uuids.get(name) or _whole_uuid(name, uuids.values()) for name in names}
+
+
+def _whole_uuid(name: str, uuids: Iterable[str]) -> str:
+    """Return the only UUID that begins with `name`; `name` itself if there is none."""
+    found = [uuid for uuid in uuids if uuid.startswith(name)]
+    return found[0] if len(found) == 1 and name.startswith("GPU-") else name
 
 
 def _quota_cores() -> int | None:

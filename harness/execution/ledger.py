@@ -18,7 +18,7 @@ from pathlib import Path
 from harness.compose.plan import Plan
 from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import sweep_place, user_validity
-from harness.records import holder, run_folder, run_state, run_status, sweep_file
+from harness.records import config_file, holder, run_folder, run_state, run_status, sweep_file
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
@@ -59,7 +59,10 @@ def create(
 def _fill(
     root: Path, plan: Plan, command: Sequence[str], name: str | None, note: str | None
 ) -> Sweep:
-    rows = [replace(row, dir=str(root / row.name)) for row in dry_run_sweep(plan).runs]
+    rows = [
+        replace(row, dir=str(root / row.name), planned_hash=config_file.choices_hash(point.config))
+        for row, point in zip(dry_run_sweep(plan).runs, plan.points, strict=True)
+    ]
     for row, point in zip(rows, plan.points, strict=True):
         validity = user_validity.record(point.config)
         run_folder.create(RunFolder(root / row.name), point.config, validity)

@@ -41,7 +41,14 @@ from harness.execution import (
     user_validity,
 )
 from harness.execution.retry import RetryPolicy
-from harness.records import compatibility, debug_log, holder, run_folder, run_state
+from harness.records import (
+    compatibility,
+    config_file,
+    debug_log,
+    holder,
+    run_folder,
+    run_state,
+)
 from harness.records.holder import LockKeeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
@@ -155,9 +162,32 @@ def _config_of(row: LedgerRow, run: RunFolder) -> RunConfig:
         compatibility.refuse_other_simulator(run, simulator.VERSION)
         return run_folder.read_config(run)
     try:
-        return planner.point(row.overrides).config
+        run_folder.refuse_others(run)
     except ConfigError as error:
         raise run_state.missing_status(run) from error
+    return _planned_again(row, run)
+
+
+AS_PLANNED = (
+    "resume the sweep in the folder that it was started in, whose conf/ and sweeps/ it may need, "
+    "with the version that planned it"
+)
+
+
+def _planned_again(row: LedgerRow, run: RunFolder) -> RunConfig:
+    """Compose the config of a run whose folder is missing.
+
+    Raises ConfigError if that fails, or gives another config than the planned one.
+    """
+    try:
+        config = planner.point(row.overrides).config
+    except ConfigError as error:
+        why = f"is missing, and its config cannot be composed again: {error}"
+        raise ConfigError(f"{run.path}: {why}; {AS_PLANNED}") from error
+    if row.planned_hash not in (None, composed := config_file.choices_hash(config)):
+        rule = f"is missing, and must be planned again with its config, {row.planned_hash}"
+        raise ConfigError(f"{run.path}: {rule}; its words now give {composed}: {AS_PLANNED}")
+    return config
 
 
 def _create_missing(

@@ -9,6 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, get_type_hints
 
+import yaml
+
 from harness.config import keys
 from harness.config.run import SCHEMA, RunConfig
 from harness.errors import ConfigError
@@ -18,6 +20,16 @@ from harness.utils import shape
 def to_dict(config: RunConfig) -> dict[str, Any]:
     """Convert to plain dicts, lists and scalars, with the schema version first."""
     return {"schema": SCHEMA, **dataclasses.asdict(config)}
+
+
+def to_yaml(values: Mapping[str, Any]) -> str:
+    """Return YAML that reads back as `values`.
+
+    PyYAML leaves U+0085 (next line) as it is, which then counts as a line end, so a text with one
+    is written in ASCII.
+    """
+    text = yaml.safe_dump(dict(values), sort_keys=False, allow_unicode=True)
+    return yaml.safe_dump(dict(values), sort_keys=False) if "\x85" in text else text
 
 
 def from_dict(values: Mapping[str, Any], where: str = "config.yaml") -> RunConfig:
@@ -125,8 +137,19 @@ def config_hash(config: RunConfig) -> str:
     return hash_of(to_dict(config))
 
 
+def choices_hash(config: RunConfig) -> str:
+    """Return a hash of all values that are not defaults, with the seed, 12 hex digits. Keys added
+    to harness since do not change it.
+    """
+    values = [(key, keys.value_at(config, key.name)) for key in keys.every_key()]
+    return _digest({key.name: value for key, value in values if value != key.default})
+
+
 def hash_of(values: Mapping[str, Any]) -> str:
     """`config_hash` of a config file's values; keys added to harness since do not change it."""
-    values = {k: v for k, v in values.items() if k != "seed"}
+    return _digest({k: v for k, v in values.items() if k != "seed"})
+
+
+def _digest(values: Mapping[str, Any]) -> str:
     text = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -176,7 +176,7 @@ def only_writer(run: RunFolder) -> Iterator[LockKeeper]:
     """
     plain_file.refuse_link(run.metrics)
     with atomic.storage_errors(run.metrics):
-        rows = run_lock.acquire_file(run.metrics, wait_s=run_lock.ASKING_S)
+        rows = run_lock.acquire_file(run.metrics, wait_s=run_lock.ASKING_S, mode=0o666)
     if rows is None:
         raise StoppedError(f"{run.path}: held by process {holder_file.UNNAMED}")
     keeper = LockKeeper(run)

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from harness.config import keys
 from harness.config.run import LEVELS, SCHEMA, RunConfig
 from harness.errors import ConfigError, DataError
@@ -56,8 +54,7 @@ def write(
     values = config_file.to_dict(config)
     left_out = list(_remove_locations(values, defaults, kept, ""))
     about = {"schema": SCHEMA, "step": step, "start_model": start_model, "left_out": left_out}
-    text = yaml.safe_dump({**about, "config": values}, sort_keys=False, allow_unicode=True)
-    atomic.write_text(folder / NAME, HEADING + text)
+    atomic.write_text(folder / NAME, HEADING + config_file.to_yaml({**about, "config": values}))
 
 
 def _remove_locations(

@@ -22,8 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from harness.config.run import RunConfig
 from harness.errors import ConfigError, DataError, FolderError
 from harness.records import (
@@ -115,8 +113,7 @@ def create(folder: RunFolder, config: RunConfig, validity: Mapping[str, Any] | N
         for name in names:
             if name not in (run_lock.NAME, folder.holder.name):  # this process may hold them
                 (folder.path / name).unlink()
-        text = yaml.safe_dump(config_file.to_dict(config), sort_keys=False, allow_unicode=True)
-        atomic.write_text(folder.config, text)
+        atomic.write_text(folder.config, config_file.to_yaml(config_file.to_dict(config)))
         if config.simulator.profiles:
             atomic.write_text(folder.profiles, plain_file.text(Path(config.simulator.profiles)))
     except OSError as error:

@@ -30,11 +30,13 @@ def acquire(folder: Path, wait_s: float) -> int | None:
     return acquire_file(folder / NAME, wait_s)
 
 
-def acquire_file(path: Path, wait_s: float) -> int | None:
-    """Lock the file `path`, creating it if needed. Returns and raises as `acquire` does."""
+def acquire_file(path: Path, wait_s: float, mode: int = 0o600) -> int | None:
+    """Lock the file `path`, creating it with the permissions `mode`, reduced by the umask, if
+    needed. Returns and raises as `acquire` does.
+    """
     deadline = time.monotonic() + wait_s
     while True:
-        descriptor = os.open(path, FLAGS | os.O_CREAT, 0o600)
+        descriptor = os.open(path, FLAGS | os.O_CREAT, mode)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(os.close, descriptor)
             if _locks(descriptor, fcntl.LOCK_EX) and _is_named(path, descriptor):

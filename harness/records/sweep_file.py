@@ -20,6 +20,8 @@ from harness.utils import shape
 FILE = "sweep.json"
 CAME_LATER = ("name", "note")
 """Keys that files of older versions lack."""
+PLANNED = "planned_hash"
+"""Key of a row that files of older versions lack."""
 RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
 
@@ -33,6 +35,8 @@ class LedgerRow:
     status: str = "planned"
     reason: str | None = None
     exit_code: int | None = None
+    planned_hash: str | None = None
+    """config_file.choices_hash of the planned config; None in files of older versions."""
 
 
 @dataclass(frozen=True)
@@ -65,17 +69,31 @@ class Sweep:
     def to_json(self) -> dict[str, Any]:
         values = dataclasses.asdict(self)
         kept = {k: v for k, v in values.items() if v is not None or k not in CAME_LATER}
+        for row in kept["runs"]:
+            if row[PLANNED] is None:
+                del row[PLANNED]
         return {"schema": SCHEMA, **kept}
 
 
 def _is_text_of(text: str, value: Any) -> bool:
     """Return whether Hydra writes `value` as `text`: null for None, [a,b] for a list of words."""
-    if text == str(value):
+    if text == str(value) or (isinstance(value, str) and _without_escapes(text) == value):
         return True
     try:
         return repr(yaml.safe_load(text)) == repr(value)  # 1 is not True
     except yaml.YAMLError:
         return False
+
+
+def _without_escapes(text: str) -> str:
+    """Return the text that Hydra writes as `text`, in quotes or with backslashes before blanks and
+    signs.
+    """
+    quote = text[:1]
+    if len(text) > 1 and quote in ("'", '"') and text.endswith(quote):
+        escapes = rf"(\\+)(?={quote}|$)"
+        return re.sub(escapes, lambda match: match[1][: len(match[1]) // 2], text[1:-1])
+    return re.sub(r"\\([\\()\[\]{}:=, \t])", r"\1", text)
 
 
 def write(folder: Path, sweep: Sweep) -> None:
@@ -102,8 +120,13 @@ def read(folder: Path) -> Sweep:
 
 
 def _bad_run(rows: Sequence[Any]) -> str | None:
-    """Describe the first malformed row, or the first name that is not valid for a folder."""
+    """Describe the first malformed row, or the first name that is not valid for a folder.
+
+    Adds PLANNED to rows that lack it.
+    """
     for number, row in enumerate(rows):
+        if isinstance(row, dict):
+            row.setdefault(PLANNED, None)
         problem = shape.problem(LedgerRow, row, f"runs[{number}]")
         if problem:
             return problem

@@ -217,13 +217,18 @@ def _sweep(
     planned: PlannedStudy, root: Path, record: StudyRecord, points: Mapping[str, Point]
 ) -> Sweep:
     """Return the ledger of all runs, including those of earlier statements."""
-    rows = {name: LedgerRow(name, str(root / name), points[name].overrides) for name in points}
+    rows = {name: _planned_row(name, root, point) for name, point in points.items()}
     if (root / sweep_file.FILE).is_file():
         rows = {**{row.name: row for row in ledger.read(root).runs}, **_unplanned_rows(rows, root)}
     axes = {"seed": list(planned.stated.seeds)}
     return Sweep(
         str(root), axes, [rows[name] for name in record.runs if name in rows], planned.launcher
     )
+
+
+def _planned_row(name: str, root: Path, point: Point) -> LedgerRow:
+    planned_hash = config_file.choices_hash(point.config)
+    return LedgerRow(name, str(root / name), point.overrides, planned_hash=planned_hash)
 
 
 def _unplanned_rows(rows: Mapping[str, LedgerRow], root: Path) -> dict[str, LedgerRow]:

@@ -9,6 +9,7 @@ import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,20 @@ def test_runs_beside_each_other_are_listed_by_their_time(tmp_path: Path) -> None
     assert [line.split()[0] for line in listed(tmp_path, "runs")[1:]] == [
         "runs/early", "runs/a-late-one",
     ]  # fmt: skip
+
+
+def test_swept_values_are_shown_as_they_are_typed(tmp_path: Path) -> None:
+    axes: dict[str, list[Any]] = {
+        "trainer.eval_every": [None, 2],
+        "difficulty.intentions": [["venting"], ["praise", "advice"]],
+        "eval.deaf": [True, False],
+        "seed": [1, 2, 3],
+    }
+    sweep_file.write(tmp_path, Sweep(str(tmp_path), axes, []))
+    assert overview.of_sweep(tmp_path).what == (
+        "trainer.eval_every=null,2 difficulty.intentions=[venting],[praise,advice] "
+        "eval.deaf=true,false seed=1..3"
+    )
 
 
 def test_a_sweep_keeps_its_time_while_its_planned_runs_begin(tmp_path: Path) -> None:

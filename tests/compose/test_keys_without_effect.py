@@ -72,6 +72,25 @@ def test_runs_that_differ_in_unused_keys_alone_are_the_same() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("word", "axis", "why"),
+    [
+        ("trainer.eval_every=0", "eval.users=4,8", "which leaves out all evaluations"),
+        ("trainer.eval_every=0", "eval.deaf=True,False", "which leaves out all evaluations"),
+        ("eval.prefixes=0", "eval.ledger=True,False", "since it splits what is measured on"),
+    ],
+)
+def test_runs_that_differ_in_how_nothing_is_evaluated_are_the_same(
+    word: str, axis: str, why: str
+) -> None:
+    key = axis.partition("=")[0]
+    said = refusal("policy=tabular", word, axis)
+    assert said.startswith("runs 0 and 1 of the sweep are the same: policy=tabular ")
+    assert f"; {key} has no effect with {word}, {why}" in said
+    assert len(planner.plan(["policy=tabular", word, axis.partition(",")[0]]).points) == 1
+    assert len(planner.plan(["policy=tabular", axis]).points) == 2
+
+
 def test_runs_that_differ_in_a_clip_that_a_remedy_replaces_are_the_same() -> None:
     words = ("policy=tabular", "trainer.updates_per_batch=2", "remedy=none,clip_higher")
     twice = "policy=tabular trainer.updates_per_batch=2 remedy=clip_higher algorithm.clip_high=0.3"

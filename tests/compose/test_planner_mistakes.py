@@ -87,6 +87,9 @@ MISTAKES = {
     "algorithm.learning_rate=1e999": "got inf",
     "trainer.steps=0": "trainer.steps must lie between 1 and",
     "trainer.gpus=65": "trainer.gpus must lie between 0 and 64, got 65",
+    "difficulty.intentions=[venting,praise,venting]": "difficulty.intentions must name venting "
+    "once, got [venting,praise,venting]",
+    "eval.levels=[easy,easy]": "eval.levels must name easy once, got [easy,easy]",
     "trainer.ranks=0": "trainer.ranks must lie between 1 and 64, got 0",
     "trainer.conversations=33": "must be a multiple of algorithm.group_size (8), got 33",
     "policy.kind=tabular": "policy.kind is set only by the option, so that results are",
@@ -135,6 +138,7 @@ MISTAKES = {
     "hydra.launcher.n_jobs=0": "n_jobs: must be a whole number between 1 and 4096, got 0",
     "hydra.launcher.batch_size=0": "batch_size: must be a whole number between 1 and 4096, got",
     "hydra.sweeper.max_batch_size=1": OWN_KEYS,
+    "hydra.launcher.n_jobs=null": "hydra.launcher.n_jobs must not be null, got null",
     "hydra.launcher.n_jobs=1,2": "must be one value, since it applies to the whole sweep",
     "hydra/launcher=basic,local": "must be one value, since it applies to the whole sweep",
     "difficulty=choice(easy,hard),medium": "a sweep must not contain another",
@@ -203,6 +207,10 @@ def test_a_wrong_word_gets_one_line_that_says_what_to_write(word: str) -> None:
         (["seed=1,2", "++seed=3"], "++seed=3: seed is set twice, first by seed=1,2"),
         (["+sweeps=seeds", "+sweeps=smoke"], "sweeps is set twice"),
         (["seed=range(0,100)", "trainer.steps=range(1,100)"], "at most 1000 runs, got 9900"),
+        (
+            ["+sweeps=difficulty_ladder", "trainer.steps=range(1,151)"],
+            "at most 1000 runs, got 1350",
+        ),
     ],
 )
 def test_words_that_contradict_each_other_are_refused(words: list[str], message: str) -> None:

@@ -164,6 +164,14 @@ BROKEN = {
     "typo": (b"# @package _global_\ntrainr: {steps: 3}\n", "nearest: trainer"),
     "deep_typo": (b"# @package _global_\ntrainer: {step: 3}\n", "nearest: trainer.steps"),
     "bad_axis": (b"# @package _global_\nhydra: {sweeper: {params: {sed: '1,2'}}}\n", "sed=1,2"),
+    "launcher_as_axis": (
+        b"# @package _global_\nhydra: {sweeper: {params: {hydra.launcher.n_jobs: 1}}}\n",
+        "hydra.sweeper.params must hold axes and config keys, got hydra.launcher.n_jobs; settings",
+    ),
+    "sweep_as_axis": (
+        b"# @package _global_\nhydra: {sweeper: {params: {+sweeps: smoke}}}\n",
+        "hydra.sweeper.params must hold axes and config keys, got sweeps;",
+    ),
     "bad_params": (b"# @package _global_\nhydra: {sweeper: {params: [1]}}\n", "must be a mapping"),
     "bad_sweeper": (b"# @package _global_\nhydra: {sweeper: 3}\n", "must be a mapping"),
     "bad_hydra": (b"# @package _global_\nhydra: 3\n", "hydra must be a mapping of its keys, got 3"),

@@ -234,3 +234,27 @@ def test_as_many_runs_at_once_as_cores_or_gpus_and_never_more_than_runs(
 def test_runs_that_need_a_gpu_begin_first() -> None:
     mixed = [*runs(1), *runs(1, gpus=1), *runs(1)]
     assert [c.trainer.gpus for c in sorted(mixed, key=gpu_lease.start_order)] == [1, 0, 0]
+
+
+def test_a_gpu_is_the_same_by_its_number_and_by_the_beginning_of_its_uuid(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    lines = [f"GPU {n}: NVIDIA H200 (UUID: GPU-{uuid})" for n, uuid in enumerate(("5a1", "7c2"))]
+    smi = tmp_path / "nvidia-smi"
+    smi.write_text("#!/bin/sh\n" + "".join(f"echo '{line}'\n" for line in lines))
+    smi.chmod(0o755)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    with gpu_lease.lease(1):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-5a")
+        with pytest.raises(StoppedError), gpu_lease.lease(1, iter([False, True]).__next__):
+            pass
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "GPU-7")
+        with gpu_lease.lease(1) as other:
+            assert other.visible == "GPU-7"
+
+
+def test_no_gpu_after_a_negative_number_is_visible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As CUDA reads it: a run that is leased the second of these would see none."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,-1,1")
+    assert gpu_lease.gpus() == ("0",)

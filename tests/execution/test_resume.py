@@ -12,8 +12,8 @@ from harness.compose import plan
 from harness.compose.plan import Point
 from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import ConfigError, DataError
-from harness.execution import child_process, ledger, resume, stop_requests
-from harness.records import holder, run_folder, run_status
+from harness.execution import child_process, ledger, resume, stop_requests, sweep
+from harness.records import config_file, holder, run_folder, run_status
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 from harness.testing.commands import (
@@ -108,6 +108,28 @@ def test_a_run_whose_folder_was_removed_is_planned_anew_under_its_name(tmp_path:
     assert resumed.returncode == 0, resumed.stderr
     assert ((lost / "config.yaml").read_bytes(), (lost / "metrics.jsonl").read_bytes()) == before
     assert resume.status(root)["runs"][1]["status"] == "done"
+
+
+def test_a_run_whose_folder_was_removed_is_not_planned_anew_with_another_config(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the sweep is resumed in a folder with other options in its conf/."""
+    monkeypatch.chdir(tmp_path)
+    words = ("trainer.steps=7", "difficulty=mine")
+    points = [Point((word,), {"seed": n}, RunConfig(seed=n)) for n, word in enumerate(words)]
+    root = Path(str(ledger.create(plan.build(points, ["seed"]), []).dir))
+    for path in root.glob("*/run.json"):
+        shutil.rmtree(path.parent)
+    found, code = sweep.execute(root)
+    assert (code, [(row.status, row.exit_code) for row in found.runs]) == (3, [("failed", 2)] * 2)
+    changed, unknown = (str(row.reason) for row in found.runs)
+    planned_hash = config_file.choices_hash(RunConfig(seed=0))
+    assert f"must be planned again with its config, {planned_hash}; its words now give" in changed
+    assert "its config cannot be composed again: difficulty must be one of" in unknown
+    assert all(
+        "resume the sweep in the folder that it was started in" in r for r in (changed, unknown)
+    )
+    assert not [*root.glob("*/run.json")]
 
 
 @pytest.mark.slow

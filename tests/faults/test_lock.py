@@ -208,3 +208,15 @@ def test_a_folder_taken_over_is_written_to_no_more(tmp_path: Path) -> None:
         other.wait()
     assert rows(run.path) == 3
     assert f"taken over by process {other.pid} on" in status(run)["reason"]
+
+
+def test_the_rows_of_a_shared_run_can_be_read_by_the_group(tmp_path: Path) -> None:
+    """Their file is created when it is locked. The lock file itself stays private."""
+    run, before = RunFolder(tmp_path), os.umask(0o027)
+    try:
+        with holder.hold(run), holder.only_writer(run):
+            pass
+    finally:
+        os.umask(before)
+    modes = {path.name: f"{path.stat().st_mode & 0o777:o}" for path in tmp_path.iterdir()}
+    assert modes == {".lock": "600", "metrics.jsonl": "640"}

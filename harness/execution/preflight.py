@@ -139,6 +139,7 @@ def _check_policies(configs: Sequence[RunConfig]) -> None:
         model_files.check(config.policy)
         engine_choice.check(config)
         _say_once(engine_choice.rejected_vllm(config))
+        _say_once(engine_choice.untried_vllm(config))
     for policy in {c.policy for c in configs if c.policy.kind == "hf"}:
         _try_load(policy)
 

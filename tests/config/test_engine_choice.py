@@ -63,6 +63,23 @@ def test_a_vllm_that_auto_passes_over_is_told_at_planning(
     assert engine_choice.rejected_vllm(run(gpus=1)) is None
 
 
+def test_what_of_vllm_was_not_tried_on_a_gpu_is_told_at_planning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_choice, "installed_vllm", lambda: "0.31.0")
+    words = ["policy=hf", "policy.init=random", "trainer.gpus=1", "seed=1,2", "--dry-run"]
+    done = here("sweep", *words, cwd=tmp_path)
+    said = [line for line in done.stderr.splitlines() if "has been tried" in line]
+    assert said == [
+        "harness: trainer.engine=vllm_colocate: on a GPU vllm 0.22 has been tried, not 0.31.0, "
+        "which may run its V2 model runner there; max_num_batched_tokens is vLLM's default, which "
+        "leaves less of a small trainer.gpu_memory_share to the cache than TRL's 4096"
+    ]
+    assert engine_choice.untried_vllm(run(gpus=1, engine="transformers")) is None
+    monkeypatch.setattr(engine_choice, "installed_vllm", lambda: "0.25.1")
+    assert engine_choice.untried_vllm(run(gpus=1)) is None
+
+
 def test_vllm_without_a_gpu_is_a_device_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine_choice, "installed_vllm", lambda: "0.31.0")
     for engine, url in (("vllm_colocate", ""), ("vllm_server", "http://localhost:8000")):

@@ -64,6 +64,6 @@ def test_a_run_tells_shares_and_what_has_none_and_times_the_parts_apart(tmp_path
     share = (rows[0]["eval/reward"] - deaf) / (best - deaf)
     assert math.isclose(rows[0]["eval/listening_share"], share)
     steps = [event["seconds"] for event in events if event["event"] == "step"]
-    parts = {"rollout", "eval", "repeats", "deaf", "ledger", "update"}
+    parts = {"rollout", "eval", "repeats", "deaf", "update", "ledger", "measures"}
     assert [seconds.keys() for seconds in steps] == [parts, parts]
     assert all(value >= 0 for seconds in steps for value in seconds.values())

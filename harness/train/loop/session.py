@@ -159,9 +159,9 @@ class Session:
     ) -> None:
         """Make row `step` durable and report it; write its conversations if they are due.
 
-        `phases_s`: wall-clock seconds of the step's rollout, eval and update; parts timed with
-        `timed` are subtracted from eval. Raises DivergedError, where rows are reproducible, if a
-        row on disk differs, and StoppedError if another process has taken over the folder.
+        `phases_s`: wall-clock seconds of the step's rollout, eval, update and so on; parts timed
+        with `timed` are subtracted from eval. Raises DivergedError, where rows are reproducible, if
+        a row on disk differs, and StoppedError if another process has taken over the folder.
         """
         if self._keeper.renew():
             self.note("lock_renewed", step=step)

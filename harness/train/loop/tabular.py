@@ -72,6 +72,7 @@ class TabularRun:
         ledger, entries = tabular_ledger.update_ledger(
             state.ledger, bool(evaluation), state.is_booked, result, batch.acts, config
         )
+        ledger_end = time.monotonic()
         values = {
             **rollout.metrics(start),
             **evaluation,
@@ -87,7 +88,8 @@ class TabularRun:
             rollout=rollout_end - began,
             eval=eval_end - rollout_end,
             update=update_end - eval_end,
-            ledger=time.monotonic() - update_end,
+            ledger=ledger_end - update_end,
+            measures=time.monotonic() - ledger_end,
         )
         self._check_finite(result.policy, result.gradient_norm, step)
         self._remedy_watch.check(step, values["remedy/acted"])

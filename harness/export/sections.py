@@ -28,12 +28,18 @@ OF_A_ROW = (
     ("reward R of the batch", "reward"),
     ("KL from the start model, estimated, nats", "kl"),
 )
-OF_AN_EVALUATION = (
-    ("own level", "eval/reward", "eval/reward_se"),
-    ("easy", "eval/easy/reward", "eval/easy/reward_se"),
-    ("medium", "eval/medium/reward", "eval/medium/reward_se"),
-    ("hard", "eval/hard/reward", "eval/hard/reward_se"),
-)
+EVALUATED_LEVELS = {
+    "own level": "eval", "easy": "eval/easy", "medium": "eval/medium", "hard": "eval/hard",
+}  # fmt: skip
+"""Name of the users -> beginning of their columns."""
+OF_AN_EVALUATION = {
+    "reward": "reward",
+    "standard error": "reward_se",
+    "on another user's words": "deaf_reward",
+    "listening, nats": "listening",
+    "share of listening": "listening_share",
+}
+"""Heading -> end of the column."""
 
 
 def results(measured: ExportedResults) -> Iterator[str]:
@@ -49,10 +55,13 @@ def results(measured: ExportedResults) -> Iterator[str]:
         yield "There was no evaluation with held-out users.\n"
         return
     yield f"Held-out users at step {evaluated['step']}, final emotion / 100:\n"
-    present = [columns for columns in OF_AN_EVALUATION if evaluated.get(columns[1]) is not None]
     yield markdown.table(
-        *((name, evaluated[key], evaluated.get(error)) for name, key, error in present),
-        headings=("users", "reward", "standard error"),
+        *(
+            (name, *(evaluated.get(f"{users}/{column}") for column in OF_AN_EVALUATION.values()))
+            for name, users in EVALUATED_LEVELS.items()
+            if evaluated.get(f"{users}/reward") is not None
+        ),
+        headings=("users", *OF_AN_EVALUATION),
     )
 
 
@@ -108,16 +117,24 @@ def difficulty(source: Source, measured: ExportedResults) -> Iterator[str]:
     yield markdown.table(*figures, headings=("of the level", "value"))
     anchors = measured.cards.anchors
     if anchors:
-        yield "What reference policies reach, as final emotion / 100:\n"
+        yield "What reference policies reach, as final emotion / 100, and hear, in nats:\n"
         yield markdown.table(
             *(_anchors(name, rewards) for name, rewards in anchors.items()),
-            headings=("users", "random", "best deaf schedule", "attentive", "optimum"),
+            headings=(
+                *("users", "random", "best deaf schedule", "attentive", "optimum"),
+                "listening of attentive",
+            ),
         )
 
 
 def _anchors(name: str, rewards: AnchorRewards) -> tuple[str, ...]:
     values = (rewards.random, rewards.deaf, rewards.attentive, rewards.optimum)
-    return ("own level" if name == OWN else name, *map(_format_value, values))
+    heard = rewards.attentive_listening
+    return (
+        "own level" if name == OWN else name,
+        *map(_format_value, values),
+        "-" if heard is None else wording.number(heard),
+    )
 
 
 def _format_value(value: Interval | BoundedEstimate | None) -> str:

@@ -113,7 +113,7 @@ def test_its_card_has_the_difficulty_card_of_its_sweep(run: RunFolder, tmp_path:
     shutil.copytree(run.path, tmp_path / "one")
     card = {name: {"value": 0.5, "low": 0.4, "high": 0.6} for name in difficulty_card.MEASURES}
     anchors = {"random": {"reward": {"value": 0.31, "low": 0.3, "high": 0.32}},
-               "optimum": {"reward": 0.9}}  # fmt: skip
+               "attentive": {"listening": 1.45}, "optimum": {"reward": 0.9}}  # fmt: skip
     entry = {
         "level": "easy",
         "difficulty": {},
@@ -124,7 +124,11 @@ def test_its_card_has_the_difficulty_card_of_its_sweep(run: RunFolder, tmp_path:
     assert here("export", "one", "model", cwd=tmp_path).returncode == 0
     card_text = (tmp_path / "model" / "README.md").read_text()
     assert "| need expression | 0.50 \\[0.40, 0.60\\] |" in card_text
-    assert "| own level | 0.31 \\[0.30, 0.32\\] | - | - | 0.90 |" in card_text
+    assert "| own level | 0.31 \\[0.30, 0.32\\] | - | - | 0.90 | 1.45 |" in card_text
+    heard = (
+        "| users | reward | standard error | on another user's words | listening, nats | share of"
+    )
+    assert heard in card_text
 
 
 def test_a_damaged_last_checkpoint_is_passed_over_and_said(run: RunFolder, tmp_path: Path) -> None:

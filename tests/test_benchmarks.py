@@ -46,6 +46,7 @@ QUICK: dict[str, str] = {
     "study_looks": "3",
     "study_verdicts": "3",
     "sweep_scaling": "2 4 1",
+    "undecided_supporter": "16",
     "variance_components": "tuning 1",
 }
 """Words with which a script ends within some ten seconds on an idle core."""

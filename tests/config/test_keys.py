@@ -174,7 +174,7 @@ def within(key: Key) -> st.SearchStrategy[Any]:
     if isinstance(rule, OneOf):
         return st.sampled_from(rule.values)
     if isinstance(rule, SomeOf):
-        return st.lists(st.sampled_from(rule.names), min_size=1)
+        return st.lists(st.sampled_from(rule.names), min_size=1, unique=True)
     if isinstance(rule, Address):
         return st.sampled_from(["http://localhost:1", "https://host/v1"])
     return st.booleans() if key.type is bool else st.sampled_from(["ONE_KEY", "A_KEY"])

@@ -1,14 +1,15 @@
 """Whether updates of weights that FSDP2 shards are those of one process, by the loss of a run.
 
-    python -m benchmarks.sharded_update [ranks]
+    python -m benchmarks.sharded_update [ranks] [small|whole]
 
 Each rank is a process with a part of every weight (torch's `fully_shard`, over gloo), a part of the
 conversations, and an AdamW of its own. Ranks have micro-batches of their own number, so those with
 fewer end with empty ones: each forward and backward gathers weights from all. The norm of the whole
-gradient is taken from the parts' norms. The model is a small random Llama of SmolLM2's layout (tied
-head, three query heads to a key head). Prints the largest difference of any weight after each of
-three updates, and the bytes of weights, gradients and moments that a rank keeps between updates.
-docs/decisions/2026-11-26-sharded-weights.md says what it is for.
+gradient is taken from the parts' norms. The model is a random Llama of SmolLM2's layout (tied head,
+three query heads to a key head), small or of SmolLM2-135M's whole shape. Prints the largest
+difference of any weight after each of three updates, and the bytes of weights, gradients and
+moments that a rank keeps between updates. docs/decisions/2026-11-26-sharded-weights.md says what it
+is for.
 """
 
 from __future__ import annotations
@@ -38,16 +39,22 @@ from harness.train.ranks.shards import sharded
 
 UPDATES, CONVERSATIONS, WORDS = 3, 13, 320
 RATE, MOST_NORM = 1e-3, 0.05
-SHAPE = LlamaConfig(
-    vocab_size=WORDS, hidden_size=72, intermediate_size=192, num_hidden_layers=3,
-    num_attention_heads=9, num_key_value_heads=3, head_dim=8, tie_word_embeddings=True,
-)  # fmt: skip
+SHAPES = {
+    "small": LlamaConfig(
+        vocab_size=WORDS, hidden_size=72, intermediate_size=192, num_hidden_layers=3,
+        num_attention_heads=9, num_key_value_heads=3, head_dim=8, tie_word_embeddings=True,
+    ),
+    "whole": LlamaConfig(
+        vocab_size=49_152, hidden_size=576, intermediate_size=1536, num_hidden_layers=30,
+        num_attention_heads=9, num_key_value_heads=3, head_dim=64, tie_word_embeddings=True,
+    ),
+}  # fmt: skip
 TOKENS_AT_ONCE = 160
 
 
-def model() -> Any:
+def model(shape: str) -> Any:
     torch.manual_seed(1)
-    return LlamaForCausalLM(SHAPE).eval()
+    return LlamaForCausalLM(SHAPES[shape]).eval()
 
 
 def batch(update: int) -> LossBatch:
@@ -114,30 +121,32 @@ def trained(learner: Any, rank: int, ranks: int) -> tuple[list[dict[str, Any]], 
     return after, size
 
 
-def run(rank: int, ranks: int, folder: str) -> None:
+def run(rank: int, ranks: int, shape: str, folder: str) -> None:
     """One rank."""
     torch.set_num_threads(1)
     store = dist.FileStore(str(Path(folder) / "store"), ranks)
     dist.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
     mesh = dist.device_mesh.init_device_mesh("cpu", (ranks,))
-    after, size = trained(sharded(model(), mesh), rank, ranks)
+    after, size = trained(sharded(model(shape), mesh), rank, ranks)
     if rank == 0:
         torch.save((after, size), Path(folder) / "after.pt")
     dist.barrier()
     dist.destroy_process_group()
 
 
-def main(ranks: int) -> None:
+def main(ranks: int, shape: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         started = multiprocessing.get_context("spawn")
-        processes = [started.Process(target=run, args=(n, ranks, folder)) for n in range(ranks)]
+        processes = [
+            started.Process(target=run, args=(n, ranks, shape, folder)) for n in range(ranks)
+        ]
         for process in processes:
             process.start()
         for process in processes:
             process.join()
         after, size = torch.load(Path(folder) / "after.pt")
-    wanted, whole_size = trained(model(), 0, 1)
-    start = {name: p.detach() for name, p in model().named_parameters()}
+    wanted, whole_size = trained(model(shape), 0, 1)
+    start = {name: p.detach() for name, p in model(shape).named_parameters()}
     print("| update | largest difference of a weight | largest change since the start |")
     print("|---|---|---|")
     for number, (one, other) in enumerate(zip(wanted, after, strict=True), start=1):
@@ -148,4 +157,5 @@ def main(ranks: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2)
+    count, chosen, *_ = [*sys.argv[1:], *("2", "small")[len(sys.argv) - 1 :]]
+    main(int(count), chosen)

@@ -17,6 +17,7 @@ import yaml
 
 from harness.config.run import LEVELS, STRATEGIES, DifficultyConfig, SimulatorConfig
 from harness.policy import grammar
+from harness.policy.grammar import Draw
 from harness.policy.listening import listen
 from harness.policy.phrases import POOR
 from harness.simulator.factory import make
@@ -25,14 +26,13 @@ from harness.train.rollout.conversation import rollout
 
 CONF = Path(__file__).parents[1] / "conf" / "difficulty"
 SEED = 77
-Draw = Callable[[], float]
 Say = Callable[[Sequence[str], Draw], str]
 """A reply to the user's messages, newest last."""
 
 
 def without_poor(messages: Sequence[str], draw: Draw) -> str:
     """Reply as the undecided supporter, but never poorly: poor replies are drawn again."""
-    while not grammar.covers(reply := grammar.random_reply(messages, draw)) or is_poor(reply):
+    while is_poor(reply := grammar.random_reply(messages, draw)):
         pass
     return reply
 

@@ -57,7 +57,7 @@ def test_a_best_arm_at_the_edge_of_its_grid_is_named(
     assert outcome.to_json()["best_at_edge"] == ({"hard_best": edge} if side else {})
     rest = "better one may lie beyond" if side else ""
     said = f"hard_best is {best}, the best of slow, middle, fast{note}{rest}"
-    assert said in list(study_notes._finished_run_notes(outcome))
+    assert said in list(study_notes.notes(outcome))
 
 
 def test_arms_that_differ_in_more_than_one_number_have_no_edge(tmp_path: Path) -> None:

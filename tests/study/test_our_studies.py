@@ -12,9 +12,7 @@ from harness.study import arms, cost, file
 from tests.present import present
 
 SWEEPS = Path(__file__).parents[2] / "sweeps" / "README.md"
-STATED = (
-    "algorithm_or_prior", "the_dual", "isocompute",
-)  # fmt: skip
+STATED = ("algorithm_or_prior",)
 """Studies that are stated and not run."""
 
 

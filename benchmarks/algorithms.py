@@ -81,6 +81,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
     from harness.train.objective import language_loss
     from harness.train.objective.loss_batch import LossBatch
     from harness.train.rollout.speaker import LanguageSpeaker
+    from harness.train.rollout.start_judge import judge_of
 
     torch.set_num_threads(1)
     plain = configs["grpo"]
@@ -88,7 +89,9 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[Work, dict[str, Work]]:
 
     def speak() -> LanguageSpeaker:
         engine, rng = TransformersEngine(begins.learner, False), rng_of(plain, 1, ROLLOUT_STREAM)
-        return LanguageSpeaker(engine, begins.chat, plain.policy, rng, begins.judge)
+        count, policy = plain.trainer.conversations, plain.policy
+        judge = judge_of(begins.judge, count, policy.temperature, begins.chat.end)
+        return LanguageSpeaker(engine, begins.chat, policy, rng, judge)
 
     speaker = speak()
     conversations = rollout_groups(curriculum.begin(plain, None), speaker, 1)

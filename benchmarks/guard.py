@@ -33,7 +33,8 @@ from harness.train.engines.engine import TransformersEngine
 from harness.train.loop import start as starts
 from harness.train.policy_gradient.advantages import FloatArray
 from harness.train.rollout.conversation import rollout
-from harness.train.rollout.speaker import LanguageSpeaker, StartJudge
+from harness.train.rollout.speaker import LanguageSpeaker
+from harness.train.rollout.start_judge import StartJudge
 
 BOUND = 0.004
 """Nats a step."""
@@ -128,7 +129,7 @@ def _flagged(words: Sequence[str]) -> Iterator[str]:
         start.chat,
         config.policy,
         np.random.default_rng(1),
-        start.judge,
+        StartJudge(start.judge, DRAWN, config.policy.temperature, start.chat.end),
     )
     talks = rollout(users, speaker, keys)
     drawn = [e.reply.start_z or 0.0 for talk in talks for e in talk.exchanges]
@@ -149,8 +150,8 @@ def _flagged(words: Sequence[str]) -> Iterator[str]:
 def _judged(start: starts.StartModels, config: RunConfig, heard: str, text: str) -> float:
     """The z of `text` said to an opening."""
     ids = [*start.tokenizer.encode(text, add_special_tokens=False), start.chat.end]
-    judge = StartJudge(start.judge, 1, config.policy.temperature)
-    (score,) = judge.judge([0], [start.chat.opening(heard)], [ids], start.chat.end)
+    judge = StartJudge(start.judge, 1, config.policy.temperature, start.chat.end)
+    (score,) = judge.judge([0], [start.chat.opening(heard)], [ids])
     return score.z
 
 

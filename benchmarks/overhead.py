@@ -37,7 +37,7 @@ from harness.train.engines.sampler import Sampler
 from harness.train.loop import language
 from harness.train.loop import session as sessions
 from harness.train.ranks import work
-from harness.train.rollout import speaker
+from harness.train.rollout import start_judge
 
 WORK = ("generation", "start likelihood", "forward and backward", "optimiser")
 BESIDE = ("users", "rows")
@@ -101,7 +101,7 @@ def _wrap(patch: pytest.MonkeyPatch, clock: Clock) -> None:
     for part, owner, name in (
         ("generation", Sampler, "speak"),
         ("generation", PromptedSampler, "speak"),
-        ("start likelihood", speaker.StartJudge, "judge"),
+        ("start likelihood", start_judge.StartJudge, "judge"),
         ("forward and backward", work, "accumulate_gradient"),
         ("optimiser", torch.optim.AdamW, "step"),
         ("users", ScriptedSimulator, "open"),

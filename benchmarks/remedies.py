@@ -86,6 +86,7 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
     from harness.train.objective import language_loss
     from harness.train.objective.loss_batch import LossBatch
     from harness.train.rollout.speaker import LanguageSpeaker
+    from harness.train.rollout.start_judge import judge_of
 
     torch.set_num_threads(1)
     plain = configs["none"]
@@ -93,7 +94,9 @@ def tiny_work(configs: dict[str, RunConfig]) -> tuple[dict[bool, Work], dict[str
 
     def talk(note: bool) -> tuple[Any, Any]:
         engine, rng = TransformersEngine(begins.learner, note), rng_of(plain, 1, ROLLOUT_STREAM)
-        speaker = LanguageSpeaker(engine, begins.chat, plain.policy, rng, begins.judge)
+        count, policy = plain.trainer.conversations, plain.policy
+        judge = judge_of(begins.judge, count, policy.temperature, begins.chat.end)
+        speaker = LanguageSpeaker(engine, begins.chat, policy, rng, judge)
         return rollout_groups(curriculum.begin(plain, None), speaker, 1), speaker.trajectories
 
     conversations, trajectories = talk(True)

@@ -26,7 +26,6 @@ STOP_RULES = ("flat", "collapsed")
 TRACKERS = ("wandb", "mlflow", "tensorboard", "trackio")
 MAY_BE_VLLM = Only("trainer.engine", ("auto", "vllm_colocate", *SERVERS))
 ONE_GPU = Only("trainer.gpus", (1,))
-SERVED_USERS = Only("simulator.kind", ("served",))
 MAY_BE_COLOCATED = Only("trainer.engine", ("auto", "vllm_colocate"))
 
 
@@ -123,11 +122,12 @@ class TrainerConfig:
     ] = 1
     """Neighbouring ranks that share vLLM's weights by tensor parallelism and generate together.
     Must divide trainer.gpus; above 1 only with trainer.engine=vllm_colocate."""
-    waves: Annotated[int | None, Between(1, 65_536), ANY_LANGUAGE_MODEL, SERVED_USERS] = None
-    """Parts of a batch that converse with served users independently: while the users of one part
-    answer, another speaks, and a late answer delays only its part. With 1, all conversations wait
-    for each answer. null: one part per conversation if one vLLM generates, which takes each turn as
-    it comes; 2 with transformers or tensor-parallel vLLM, which generate for one part at a time."""
+    waves: Annotated[int | None, Between(1, 65_536), ANY_LANGUAGE_MODEL] = None
+    """Parts of a batch whose conversations go on independently: a long reply or a late answer
+    delays only its part. With 1, every turn waits for the longest reply and the last answer. null:
+    one part per conversation if one vLLM generates, which takes each turn as it comes. transformers
+    and tensor-parallel vLLM generate for one part at a time: then 2 with served users, so that one
+    part speaks while the users of the other answer, and else 1."""
     gpu_memory_share: Annotated[
         float, Between(0.01, 0.95), ANY_LANGUAGE_MODEL, MAY_BE_COLOCATED
     ] = 0.3

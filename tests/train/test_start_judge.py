@@ -20,7 +20,7 @@ from harness.train.engines.sampler import Sampler
 from harness.train.loop import start
 from harness.train.memory import estimate
 from harness.train.objective import registry
-from harness.train.rollout.speaker import ReplyScore, StartJudge, typicality
+from harness.train.rollout.start_judge import ReplyScore, StartJudge, typicality
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
 from tests.train.made import go_on, make_run
@@ -32,13 +32,13 @@ ADAPTED = replace(SMALL, lora_rank=4)
 
 def judged(model: Any, temperature: float = 0.7) -> list[ReplyScore]:
     """The scores of three turns of made-up conversations, of which one ends early."""
-    rng, judge = np.random.default_rng(4), StartJudge(model, COUNT, temperature)
+    rng, judge = np.random.default_rng(4), StartJudge(model, COUNT, temperature, END)
     scores = []
     for live in (range(COUNT), range(COUNT), [0, 2, 4]):
         heard = [rng.integers(4, 800, rng.integers(1, 9)).tolist() for _ in live]
         replies = [rng.integers(4, 800, rng.integers(1, 7)).tolist() for _ in live]
         replies[0][-1] = END
-        scores += judge.judge(live, heard, replies, END)
+        scores += judge.judge(live, heard, replies)
     return scores
 
 
@@ -154,7 +154,7 @@ def test_the_scores_are_those_of_a_forward_pass_over_the_whole() -> None:
     with torch.no_grad():
         model.get_output_embeddings().weight.mul_(10)  # so that surprise has some variance
     heard, reply = [5, 6, 7], [9, 10, END]
-    (score,) = StartJudge(model, 1, 0.5).judge([0], [heard], [reply], END)
+    (score,) = StartJudge(model, 1, 0.5, END).judge([0], [heard], [reply])
     with torch.no_grad():
         logits = model(torch.tensor([[*heard, *reply]])).logits[0, 2:-1]
     p = torch.softmax(logits.double() / 0.5, -1)
@@ -173,12 +173,12 @@ def test_the_scores_are_those_of_a_forward_pass_over_the_whole() -> None:
 
 def own_scores(model: Any, count: int, tokens: int, temperature: float = 1.0) -> list[ReplyScore]:
     """Scores of the model's own replies, of one to `tokens` tokens."""
-    rng, judge = np.random.default_rng(5), StartJudge(model, count, temperature)
+    rng, judge = np.random.default_rng(5), StartJudge(model, count, temperature, END)
     heard = [rng.integers(4, 800, 4).tolist() for _ in range(count)]
     uniforms = torch.from_numpy(rng.random((count, tokens)))
     turns = Sampler(model, count, END, temperature).speak(range(count), heard, uniforms)
     replies = [turn.ids[: 1 + n % tokens] for n, turn in enumerate(turns)]
-    return judge.judge(range(count), heard, replies, END)
+    return judge.judge(range(count), heard, replies)
 
 
 @pytest.mark.parametrize(

@@ -241,7 +241,8 @@ def test_a_conversation_draws_the_same_in_any_number_of_waves(attempt: int) -> N
     tables = {}
     for count in (1, 2, 3, 8):
         parts = shares(8, count)
-        drawn = [RolloutUniforms(run, 5, attempt, 8, part) for part in parts]
+        batch = RolloutUniforms(run, 5, attempt, 8)
+        drawn = [batch.of(part) for part in parts]
         turns = [[one.random((len(part), 4)) for one, part in zip(drawn, parts, strict=True)]
                  for _ in range(2)]  # fmt: skip
         tables[count] = np.stack([np.concatenate(turn) for turn in turns])
@@ -254,14 +255,14 @@ def test_a_conversation_draws_the_same_in_any_number_of_waves(attempt: int) -> N
 
 def test_with_a_scripted_user_a_batch_draws_from_one_stream_as_ever() -> None:
     run = language()
-    drawn = RolloutUniforms(run, 5, 1, 8, range(8)).random((8, 4))
+    drawn = RolloutUniforms(run, 5, 1, 8).of(range(8)).random((8, 4))
     np.testing.assert_array_equal(drawn, rng_of(run, 5, ROLLOUT_STREAM, 1).random((8, 4)))
 
 
-def test_waves_are_of_users_who_take_their_time() -> None:
+def test_waves_are_single_conversations_unless_the_engine_draws_for_one_at_a_time() -> None:
     config = language()
     users = replace(config, simulator=served("http://localhost:1/v1"))
-    assert [waves(config, 8, together) for together in (False, True)] == [1, 1]
+    assert [waves(config, 8, together) for together in (False, True)] == [1, 8]
     assert [waves(users, 8, together) for together in (False, True)] == [2, 8]
     assert waves(users, 1, False) == 1
     many = replace(users, trainer=replace(users.trainer, waves=100))
@@ -275,7 +276,7 @@ def test_each_conversation_has_a_speaker_where_the_engine_draws_for_all_at_once(
     together: bool, speakers: int
 ) -> None:
     engine: Any = SimpleNamespace(together=together)
-    chat: Any = None
+    chat: Any = SimpleNamespace(end=0)
     users = replace(language(), simulator=served("http://localhost:1/v1"))
     work = RankWork(users, None, None, chat, engine)
     assert (

@@ -36,8 +36,10 @@ from harness.train.rollout.conversation import (
 )
 from harness.train.rollout.critiqued_speaker import CritiquedPrefix, CritiquedSpeaker
 from harness.train.rollout.curriculum import CurriculumState
+from harness.train.rollout.judge_queue import JudgeQueue
 from harness.train.rollout.refinement import GroupUniforms
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory, TokenUniformSource
+from harness.train.rollout.start_judge import ReplyJudge, StartJudge, judge_of
 from harness.train.rollout.uniforms import RolloutUniforms
 
 
@@ -141,11 +143,10 @@ class RankWork:
         size = self.config.algorithm.group_size
         total = len(request.groups) * size
         rows = range(request.own.start * size, request.own.stop * size)
-        speakers = []
-        for part in self._parts(len(rows)):
-            wave_rows = rows[part.start : part.stop]
-            draws = RolloutUniforms(self.config, request.step, request.attempt, total, wave_rows)
-            speakers.append(self._speaker(draws))
+        uniforms = RolloutUniforms(self.config, request.step, request.attempt, total)
+        parts = self._parts(len(rows))
+        draws = [uniforms.of(rows[part.start : part.stop]) for part in parts]
+        speakers = self._speakers(parts, draws)
         groups = [request.groups[index] for index in request.own]
         with self.engine.speaking():
             conversations = rollout_groups(
@@ -159,8 +160,8 @@ class RankWork:
         """Draw the continuations of refined conversations, with trajectories of the whole."""
         rng = rng_of(self.config, request.step, REFINEMENT_STREAM)
         draws = GroupUniforms(rng, request.groups, request.chosen)
-        policy = self.config.policy
-        speaker = CritiquedSpeaker(self.engine, self.chat, policy, draws, self.judge)
+        judge = self._start_judge(len(request.starts))
+        speaker = CritiquedSpeaker(self.engine, self.chat, self.config.policy, draws, judge)
         speaker.go_on_from(request.so_far)
         users = make(self.config.simulator, self.config.difficulty)
         with self.engine.speaking():
@@ -185,7 +186,7 @@ class RankWork:
         """Return the speakers of some held-out conversations, one for each wave."""
         parts = self._parts(len(meetings))
         draws = [TurnDraws(self.config, meetings[part.start : part.stop]) for part in parts]
-        return WaveSpeakers([self._speaker(wave_draws) for wave_draws in draws])
+        return WaveSpeakers(self._speakers(parts, draws))
 
     def learn(self, batch: LossBatch, settings: LossSettings) -> LossResult:
         """Compute the loss over a batch, with its gradient in the learner's `grad`."""
@@ -222,5 +223,28 @@ class RankWork:
         """Return the ranges of `count` conversations, one per wave."""
         return shares(count, waves(self.config, count, self.engine.together))
 
-    def _speaker(self, draws: TokenUniformSource) -> LanguageSpeaker:
-        return LanguageSpeaker(self.engine, self.chat, self.config.policy, draws, self.judge)
+    def _speakers(
+        self, parts: Sequence[range], draws: Sequence[TokenUniformSource]
+    ) -> list[LanguageSpeaker]:
+        """Return a speaker for each wave, whose conversations are one of `parts` of a batch."""
+        policy = self.config.policy
+        return [
+            LanguageSpeaker(self.engine, self.chat, policy, wave_draws, judge)
+            for wave_draws, judge in zip(draws, self._judges(parts), strict=True)
+        ]
+
+    def _judges(self, parts: Sequence[range]) -> Sequence[ReplyJudge | None]:
+        """Return a judge for each wave.
+
+        Waves share one where the engine draws for all of them at once. Otherwise each has its own,
+        so that no score depends on which wave is first.
+        """
+        shared = self._start_judge(sum(map(len, parts))) if self.engine.together else None
+        if shared is None:
+            return [self._start_judge(len(part)) for part in parts]
+        queue = JudgeQueue(shared)
+        return [queue.of(part) for part in parts]
+
+    def _start_judge(self, count: int) -> StartJudge | None:
+        """Return the judge of `count` conversations; None if replies are not scored."""
+        return judge_of(self.judge, count, self.config.policy.temperature, self.chat.end)

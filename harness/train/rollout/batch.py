@@ -49,19 +49,18 @@ def keys_of(
 
 
 WAVES = 2
-"""Waves for an engine that draws for one wave at a time; more and smaller waves draw slower."""
+"""Waves of served users for an engine that draws for one wave at a time; more and smaller waves
+draw slower."""
 
 
 def waves(config: RunConfig, count: int, together: bool) -> int:
-    """Return the number of waves that `count` conversations are divided into; 1 unless users are
-    served.
+    """Return the number of waves that `count` conversations are divided into.
 
     `together`: whether the engine draws for all waves at once. By default each conversation is then
-    a wave of its own.
+    a wave of its own. Otherwise several waves only help if users take time to answer.
     """
-    if config.simulator.kind != "served":
-        return 1
-    return min(config.trainer.waves or (count if together else WAVES), count)
+    default = WAVES if config.simulator.kind == "served" else 1
+    return min(config.trainer.waves or (count if together else default), count)
 
 
 def streams(config: RunConfig) -> int:

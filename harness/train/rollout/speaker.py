@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -15,16 +14,11 @@ from numpy.typing import NDArray
 from harness.config.run import PolicyConfig
 from harness.policy.chat import Chat
 from harness.simulator.protocol import SupporterReply
-from harness.train.engines.engine import Engine, start_weights
-from harness.train.engines.sampler import CachedModel, SampledTurn
-from harness.train.engines.scoring import (
-    TokenRow,
-    drawn_entries,
-    log_distribution,
-    log_probabilities,
-    surprise_moments,
-)
+from harness.train.engines.engine import Engine
+from harness.train.engines.sampler import SampledTurn
+from harness.train.engines.scoring import TokenRow
 from harness.train.rollout.conversation import StartState
+from harness.train.rollout.start_judge import JudgedTurn, ReplyJudge
 from harness.utils.pending import Pending, then
 
 
@@ -64,11 +58,11 @@ class LanguageSpeaker:
         chat: Chat,
         policy: PolicyConfig,
         rng: TokenUniformSource,
-        start: Any = None,
+        judge: ReplyJudge | None = None,
     ) -> None:
-        """`start`: the frozen start model, which scores replies; None if they are not scored."""
+        """`judge` scores replies by the start model; None if they are not scored."""
         self._engine, self._chat, self._policy = engine, chat, policy
-        self._rng, self._start = rng, start
+        self._rng, self._judge = rng, judge
 
     def begin(self, count: int) -> None:
         """Start `count` conversations, numbered from 0."""
@@ -77,7 +71,6 @@ class LanguageSpeaker:
         self._count, self._turn = count, 0
         self._sampler = self._engine.sampler(count, self._chat.end, temperature)
         self._starts: Sequence[StartState] = ()
-        self._judge = None if self._start is None else StartJudge(self._start, count, temperature)
 
     def take_over(self, starts: Sequence[StartState]) -> None:
         """Continue conversations of another policy; its replies never count as the policy's own."""
@@ -96,17 +89,30 @@ class LanguageSpeaker:
         uniforms = self._rng.random((self._count, self._policy.max_turn_tokens))[list(live)]
         sampler_ids = self._sampler_input(live, heard, ids)
         turns = self._sampler.begin_turn(live, sampler_ids, torch.from_numpy(uniforms))
-        return then(turns, partial(self._replies, list(live), ids))
+        if self._judge is None:
+            return then(turns, partial(self._replies, list(live), ids))
+        judge_ids = self._judge_input(live, ids)
+        judged = self._judge.begin(list(live), judge_ids, turns)
+        return then(judged, partial(self._judged_replies, list(live), ids))
+
+    def _judged_replies(
+        self, live: Sequence[int], ids: Sequence[Sequence[int]], judged: Sequence[JudgedTurn]
+    ) -> list[SupporterReply]:
+        """Return replies as `_replies`, with scores; trajectories get those of their tokens."""
+        for i, one in zip(live, judged, strict=True):
+            self.trajectories[i].start_logp.extend(one.score.logp)
+        replies = self._replies(live, ids, [one.turn for one in judged])
+        return [
+            replace(reply, start_nll=one.score.nll, start_z=one.score.z)
+            for reply, one in zip(replies, judged, strict=True)
+        ]
 
     def _replies(
         self, live: Sequence[int], ids: Sequence[Sequence[int]], turns: Sequence[SampledTurn]
     ) -> list[SupporterReply]:
         """Add new ids and turns to the trajectories; return the turns as replies."""
-        scores: Sequence[ReplyScore | None] = [None] * len(turns)
-        if self._judge is not None:
-            scores = self._score_replies(self._judge, live, ids, turns)
         replies = []
-        for i, new_ids, turn, score in zip(live, ids, turns, scores, strict=True):
+        for i, new_ids, turn in zip(live, ids, turns, strict=True):
             is_cut = turn.ids[-1] != self._chat.end
             trajectory = self.trajectories[i]
             trajectory.row.extend(new_ids)
@@ -114,8 +120,7 @@ class LanguageSpeaker:
             trajectory.row.extend([self._chat.end] if is_cut else [])
             trajectory.logp.extend(turn.logp)
             trajectory.entropy_nats.extend(turn.entropy_nats)
-            nll, z = (score.nll, score.z) if score is not None else (None, None)
-            replies.append(SupporterReply(self._chat.text(turn.ids), is_cut, nll, z))
+            replies.append(SupporterReply(self._chat.text(turn.ids), is_cut))
         return replies
 
     def _earlier_replies(self, number: int) -> int:
@@ -141,20 +146,6 @@ class LanguageSpeaker:
         """Return the start policy's input before a reply; `ids`: as in `_sampler_input`."""
         return ids
 
-    def _score_replies(
-        self,
-        judge: StartJudge,
-        live: Sequence[int],
-        ids: Sequence[Sequence[int]],
-        turns: Sequence[SampledTurn],
-    ) -> list[ReplyScore]:
-        """Return the score of each reply; the trajectories get the start's log-probabilities."""
-        judge_ids = self._judge_input(live, ids)
-        scores = judge.judge(live, judge_ids, [turn.ids for turn in turns], self._chat.end)
-        for i, score in zip(live, scores, strict=True):
-            self.trajectories[i].start_logp.extend(score.logp)
-        return scores
-
 
 def _turns(start: StartState) -> list[tuple[str, str]]:
     """Return (speaker, text) of each turn so far; the first and the last are the user's."""
@@ -162,103 +153,3 @@ def _turns(start: StartState) -> list[tuple[str, str]]:
     for exchange in start.exchanges:
         turns += [("policy", exchange.reply.text), ("user", exchange.answer.text)]
     return turns
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyScore:
-    """The likelihood of one reply under the start policy."""
-
-    nll: float
-    """Mean negative log-likelihood per token at temperature 1."""
-    z: float
-    """Surprise beyond what the start policy expects of its own replies; see `typicality`."""
-    logp: list[float]
-    """Log-probability of each token at the sampling temperature."""
-
-
-LEAST_VARIANCE = 1.0
-"""Minimum variance of a whole reply's surprise, in nats squared. If the start policy is almost
-certain in one or two tokens, a single unusual token would otherwise be many standard deviations
-away, although it is little evidence.
-"""
-
-
-def typicality(nll: float, entropy: float, variance: float) -> float:
-    """Return by how many standard deviations a reply's surprise exceeds the start policy's own.
-
-    `nll`, `entropy`, `variance`: sums over the reply's tokens of -log p, and of the mean and the
-    variance of -log p under the distribution that each token was drawn from. The start policy's own
-    samples have mean 0 and variance at most 1, whatever the model, its vocabulary and its entropy;
-    a limit in nats would depend on these. All three are taken at the sampling temperature, at which
-    the start policy's own samples are drawn.
-    """
-    return (nll - entropy) / math.sqrt(max(variance, LEAST_VARIANCE))
-
-
-class StartJudge:
-    """The frozen start policy, which reads the conversations and scores each reply.
-
-    If only adapters are trained, it is the learner with its adapters switched off.
-    """
-
-    def __init__(self, model: Any, count: int, temperature: float) -> None:
-        self._model, self._temperature = model, temperature
-        self._reader = CachedModel(model, count)
-        self._unread: list[list[int]] = [[] for _ in range(count)]
-
-    @torch.no_grad()
-    def judge(
-        self,
-        live: Sequence[int],
-        new_ids: Sequence[Sequence[int]],
-        replies: Sequence[Sequence[int]],
-        end: int,
-    ) -> list[ReplyScore]:
-        """Read the user's words and the reply in each conversation of `live`; score the reply."""
-        self._reader.attend(live)
-        index = {conversation: n for n, conversation in enumerate(live)}
-        order = [index[i] for i in self._reader.order]
-        pieces = [[*self._unread[live[n]], *new_ids[n], *replies[n][:-1]] for n in order]
-        with start_weights(self._model):
-            states = self._reader.read(pieces)
-        rows = [row for row, n in enumerate(order) for _ in replies[n]]
-        ends = [len(piece) for piece in pieces]
-        columns = [
-            ends[row] - len(replies[n]) + k
-            for row, n in enumerate(order)
-            for k in range(len(replies[n]))
-        ]
-        logps, nlls, moments = self._scores(
-            states[rows, columns], [token for n in order for token in replies[n]]
-        )
-        sizes = [len(replies[n]) for n in order]
-        scores: dict[int, ReplyScore] = {}
-        parts = (torch.split(values, sizes) for values in (logps, nlls, moments))
-        for n, logp, nll, reply_moments in zip(order, *parts, strict=True):
-            last = replies[n][-1]
-            self._unread[live[n]] = [last] if last == end else [last, end]
-            z = typicality(*reply_moments.sum(dim=0).tolist())
-            scores[n] = ReplyScore(float(nll.mean()), z, logp.tolist())
-        return [scores[n] for n in range(len(live))]
-
-    def _scores(
-        self, states: torch.Tensor, ids: Sequence[int]
-    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Return values of tokens drawn at `states`: log-probabilities at the sampling temperature,
-        -log p at temperature 1, and the terms of `typicality`, shape (tokens, 3).
-
-        The head is applied in pieces, since the logits of all replies can take gigabytes.
-        """
-        tokens = torch.tensor(ids, device=states.device)
-        logps, nlls, moments = [], [], []
-        for piece in self._reader.pieces(states):
-            logits = self._reader.logits(states[piece])
-            log_p = log_distribution(logits, self._temperature)
-            surprise = -drawn_entries(log_p, tokens[piece])
-            moments.append(torch.stack((surprise, *surprise_moments(log_p)), dim=1).double())
-            del log_p
-            logps.append(log_probabilities(logits, tokens[piece], self._temperature))
-            if self._temperature != 1:
-                surprise = -log_probabilities(logits, tokens[piece], 1.0)
-            nlls.append(surprise.double())
-        return torch.cat(logps), torch.cat(nlls), torch.cat(moments)

@@ -1,8 +1,9 @@
-"""The uniform numbers by which a wave of conversations draws its tokens."""
+"""The uniform numbers by which a batch of conversations draws its tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,22 +14,42 @@ from harness.train.rollout.conversation import shares
 
 
 class RolloutUniforms:
-    """Uniform numbers of the conversations of a wave, one table per turn.
-
-    The wave is the range `wave` of the `count` conversations of a batch.
+    """Uniform numbers of a batch, one table per turn, which its waves share.
 
     A batch has a fixed number of random streams, each for a range of its conversations, so that a
     conversation's numbers do not depend on the number of waves.
     """
 
-    def __init__(self, config: RunConfig, step: int, attempt: int, count: int, wave: range) -> None:
-        self._wave = wave
+    def __init__(self, config: RunConfig, step: int, attempt: int, count: int) -> None:
         self._streams: list[tuple[int, Callable[[tuple[int, int]], FloatArray]]] = [
             (len(part), rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, n)).random)
             for n, part in enumerate(shares(count, streams(config)))
         ]
+        self._tables: list[FloatArray] = []
+
+    def of(self, wave: range) -> WaveUniforms:
+        """Return the numbers of a range of the conversations."""
+        return WaveUniforms(self, wave)
+
+    def table(self, turn: int, tokens: int) -> FloatArray:
+        """Return the uniforms of a turn, from 0, shape (conversations of the batch, tokens)."""
+        while len(self._tables) <= turn:
+            drawn = [draw((rows, tokens)) for rows, draw in self._streams]
+            self._tables.append(np.concatenate(drawn))
+        return self._tables[turn]
+
+
+@dataclass(slots=True)
+class WaveUniforms:
+    """The uniform numbers of one wave."""
+
+    batch: RolloutUniforms
+    wave: range
+    turn: int = 0
+    """Number of the wave's next turn, from 0."""
 
     def random(self, shape: tuple[int, int], /) -> FloatArray:
         """Return the next turn's uniforms, shape (conversations of this wave, tokens)."""
-        tables = [draw((rows, shape[1])) for rows, draw in self._streams]
-        return np.concatenate(tables)[self._wave.start : self._wave.stop]
+        table = self.batch.table(self.turn, shape[1])
+        self.turn += 1
+        return table[self.wave.start : self.wave.stop]

@@ -29,6 +29,7 @@ from harness.train.objective.micro_batches import TokenLimit
 from harness.train.ranks.work import precision
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
+from harness.train.rollout.start_judge import judge_of
 
 WORDS = "I do not know what to do about it."
 STEP = 0
@@ -111,7 +112,8 @@ def rollout(
     learner: Any = models.learner
     learner.eval()
     rng = rng_of(config, STEP, ROLLOUT_STREAM)
-    speaker = LanguageSpeaker(engine, chat, policy, rng, models.judge)
+    judge = judge_of(models.judge, size.conversations, policy.temperature, chat.end)
+    speaker = LanguageSpeaker(engine, chat, policy, rng, judge)
     with precision(config.policy, learner.device.type), engine.awake():
         speaker.begin(size.conversations)
         for _ in range(size.turns):

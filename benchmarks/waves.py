@@ -3,8 +3,9 @@
     python -m benchmarks.waves [THREADS]
 
 Runs of two steps of 64 conversations of 6 turns, with a model of random weights whose replies are
-up to 48 tokens. The plain batch has scripted users, who answer at once; the others a local endpoint
-that answers each call, of which a turn has two, after 0.5 s. Takes vLLM's CPU build, which draws as
+up to 48 tokens. The plain batch has scripted users, who answer at once, in one wave, and so has the
+second, whose conversations go on by themselves; the others have a local endpoint that answers each
+call, of which a turn has two, after 0.5 s. Takes vLLM's CPU build, which draws as
 in tests/train/test_vllm.py. Rates are of the second step's rollout, since the first warms up: users
 who differ say when conversations end, so tokens a second are compared, not seconds.
 """
@@ -36,8 +37,10 @@ POLICY = PolicyConfig(
 def main() -> None:
     threads = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ON_CPU), os.environ.get("PYTHONPATH", "")])
-    plain = _rate(_config(threads, None), SimulatorConfig())
+    plain = _rate(_config(threads, 1), SimulatorConfig())
     print(f"plain batch: {plain:.0f} tokens a second", flush=True)
+    alone = _rate(_config(threads, None), SimulatorConfig())
+    print(f"each by itself: {alone:.0f} tokens a second, {alone / plain:.0%} of it", flush=True)
     for waves, name in ((1, "1 wave"), (2, "2 waves"), (None, "each by itself")):
         with serving(delay_s=DELAY_S) as endpoint:
             users = replace(served(endpoint.url), concurrency=CONVERSATIONS)

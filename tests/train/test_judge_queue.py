@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from threading import Event
 from typing import Any
 
@@ -11,11 +12,14 @@ import numpy as np
 import pytest
 
 from harness.errors import StoppedError
-from harness.train.engines.sampler import SampledTurn
+from harness.train.engines.engine import Engine, TransformersEngine
+from harness.train.engines.sampler import SampledTurn, Sampler
 from harness.train.loop import start
+from harness.train.ranks.work import RankWork, RolloutRequest, SampledConversations
+from harness.train.rollout import curriculum
 from harness.train.rollout.judge_queue import JudgeQueue
 from harness.train.rollout.start_judge import JudgedTurn, ReplyScore, StartJudge
-from harness.utils.pending import AwaitableResult, Pending, first_ready, ready
+from harness.utils.pending import AwaitableResult, Pending, first_ready, ready, then
 from tests.train.made_hugging_face import SMALL, config
 
 END, COUNT, TURNS = 3, 8, 3
@@ -159,3 +163,68 @@ def test_a_turn_that_fails_ends_the_wait(model: Any) -> None:
     turns = AwaitableResult(failed.result, (failed,))
     with pytest.raises(StoppedError, match="went away"):
         JudgeQueue(Judge(model)).of(range(1)).begin([0], [[4]], turns)()
+
+
+class ContinuousEngine(TokenEngine):
+    """Draws for all waves at once; the tokens are those of the transformers engine."""
+
+    corrected, together = False, True
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self._model = model
+
+    def awake(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def speaking(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def sampler(self, count: int, end: int, temperature: float) -> ContinuousSampler:
+        return ContinuousSampler(self, Sampler(self._model, count, end, temperature))
+
+    def close(self) -> None: ...
+
+
+class ContinuousSampler:
+    def __init__(self, engine: ContinuousEngine, sampler: Sampler) -> None:
+        self._engine, self._sampler = engine, sampler
+
+    def speak(self, *words: Any) -> list[SampledTurn]:
+        return self.begin_turn(*words)()
+
+    def begin_turn(self, *words: Any) -> Pending[list[SampledTurn]]:
+        turns = self._sampler.speak(*words)
+        longest = max((turn.ids for turn in turns), key=len)
+        return then(self._engine.begin(longest), lambda _: turns)
+
+    def rewind(self, lengths: Mapping[int, int]) -> None:
+        self._sampler.rewind(lengths)
+
+
+def test_a_batch_by_itself_says_what_it_says_in_step_with_fewer_passes_than_replies() -> None:
+    """Whole conversations with scripted users, each of its own wave, one judge for all."""
+    given = config(SMALL)
+    models = start.load(given, "cpu")
+    passes: list[int] = []
+    models.judge.get_decoder().register_forward_hook(lambda *_: passes.append(1))
+
+    def drawn(engine: Engine) -> tuple[SampledConversations, int]:
+        passes.clear()
+        work = RankWork(given, models.learner, models.judge, models.chat, engine)
+        request = RolloutRequest(curriculum.begin(given, None), 1, 0, (0, 1), range(2))
+        with work.awake():
+            return work.draw(request), len(passes)
+
+    in_step, _ = drawn(TransformersEngine(models.learner))
+    by_itself, by_itself_passes = drawn(ContinuousEngine(models.learner))
+    said = [
+        [[e.reply.text for e in c.exchanges] for c in batch.conversations]
+        for batch in (in_step, by_itself)
+    ]
+    assert said[0] == said[1]
+    for one, other in zip(in_step.trajectories, by_itself.trajectories, strict=True):
+        assert one.start_logp == pytest.approx(other.start_logp, abs=1e-4)
+    replies = sum(map(len, said[0]))
+    assert replies >= 2 * COUNT
+    assert by_itself_passes <= replies / 2

@@ -14,12 +14,12 @@ from harness.train.engines.sampler import SampledTurn
 from harness.train.rollout.start_judge import JudgedTurn, ReplyJudge, StartJudge
 from harness.utils.pending import AwaitableResult, Pending
 
-PASSES = 4
-"""A pass scores the replies that wait once they are at least one in `PASSES` of those begun."""
+LEAST_SHARE = 0.25
+"""A pass begins once this share of the turns that are begun and not scored yet have ended."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _BegunTurns:
+class BegunTurns:
     """Turns of a wave from when the engine begins them until they are scored."""
 
     live: Sequence[int]
@@ -34,23 +34,15 @@ class JudgeQueue:
 
     def __init__(self, judge: StartJudge) -> None:
         """`judge`: of all conversations of the batch."""
-        self._judge = judge
-        self._begun: list[_BegunTurns] = []
+        self.judge = judge
+        self._begun: list[BegunTurns] = []
 
     def of(self, conversations: range) -> ReplyJudge:
         """Return the judge of a wave, whose conversations are a range of the batch's."""
         return _WaveJudge(self, conversations)
 
-    def begin(
-        self,
-        live: Sequence[int],
-        new_ids: Sequence[Sequence[int]],
-        turns: Pending[list[SampledTurn]],
-    ) -> Pending[list[JudgedTurn]]:
-        """Begin to score turns as a `ReplyJudge`; `live`: numbers in the batch."""
-        if not isinstance(turns, AwaitableResult):
-            return self._judge.begin(live, new_ids, turns)
-        begun = _BegunTurns(live, new_ids, turns)
+    def add(self, begun: BegunTurns) -> AwaitableResult[list[JudgedTurn]]:
+        """Score turns in one of the next passes after they have ended."""
         self._begun.append(begun)
 
         def wait() -> list[JudgedTurn]:
@@ -59,8 +51,8 @@ class JudgeQueue:
                     self._score([begun])  # waits for the engine
             return begun.judged.result()
 
-        futures = (*turns.futures, begun.judged)
-        return AwaitableResult(wait, futures, turns.poll, self._work)
+        futures = (*begun.turns.futures, begun.judged)
+        return AwaitableResult(wait, futures, begun.turns.poll, self._work)
 
     def _work(self) -> bool:
         """Draw a token, or score the replies that wait; return False if there is nothing to do.
@@ -69,14 +61,14 @@ class JudgeQueue:
         engine at a server.
         """
         ended = [begun for begun in self._begun if begun.turns.is_ready]
-        enough = len(ended) * PASSES >= len(self._begun)
+        enough = len(ended) >= LEAST_SHARE * len(self._begun)
         if not enough and any(begun.turns.work() for begun in self._begun):
             return True
         if ended:
             self._score(ended)
         return bool(ended)
 
-    def _score(self, chosen: Sequence[_BegunTurns]) -> None:
+    def _score(self, chosen: Sequence[BegunTurns]) -> None:
         """Score turns in one pass, after waiting for those that are not drawn yet."""
         for begun in chosen:
             self._begun.remove(begun)
@@ -84,7 +76,7 @@ class JudgeQueue:
         live = [i for begun in chosen for i in begun.live]
         new_ids = [ids for begun in chosen for ids in begun.new_ids]
         replies = [turn.ids for turns in drawn for turn in turns]
-        scores = iter(self._judge.judge(live, new_ids, replies))
+        scores = iter(self.judge.judge(live, new_ids, replies))
         for begun, turns in zip(chosen, drawn, strict=True):
             begun.judged.set_result([JudgedTurn(turn, next(scores)) for turn in turns])
 
@@ -100,4 +92,7 @@ class _WaveJudge:
         new_ids: Sequence[Sequence[int]],
         turns: Pending[list[SampledTurn]],
     ) -> Pending[list[JudgedTurn]]:
-        return self.queue.begin([self.conversations[i] for i in live], new_ids, turns)
+        numbers = [self.conversations[i] for i in live]
+        if isinstance(turns, AwaitableResult):
+            return self.queue.add(BegunTurns(numbers, new_ids, turns))
+        return self.queue.judge.begin(numbers, new_ids, turns)

@@ -3,10 +3,10 @@
     python -m benchmarks.waves [THREADS]
 
 Runs of two steps of 64 conversations of 6 turns, with a model of random weights whose replies are
-up to 48 tokens. The plain batch has scripted users, who answer at once, in one wave, and so has the
-second, whose conversations go on by themselves; the others have a local endpoint that answers each
-call, of which a turn has two, after 0.5 s. Takes vLLM's CPU build, which draws as
-in tests/train/test_vllm.py. Rates are of the second step's rollout, since the first warms up: users
+up to 48 tokens. In the first two runs scripted users answer at once: the plain batch is one wave,
+and then each conversation goes on by itself. In the others a local endpoint answers each call, of
+which a turn has two, after 0.5 s. Takes vLLM's CPU build, which draws as in
+tests/train/test_vllm.py. Rates are of the second step's rollout, since the first warms up: users
 who differ say when conversations end, so tokens a second are compared, not seconds.
 """
 

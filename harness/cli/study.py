@@ -227,7 +227,7 @@ def _lines(planned: PlannedStudy) -> Sequence[str]:
         f"  all  {' '.join(stated.words)}",
         f"  seeds  {' '.join(map(str, stated.seeds))}",
         *(
-            f"  {name}  the best of {', '.join(arms_compared)}"
+            f"  {name}  the best of {', '.join(arms_compared)} on {stated.evaluation_of_best(name)}"
             for name, arms_compared in stated.best.items()
         ),
         *(line for link in stated.links for line in _link(_kind(link.name, stated), link)),

@@ -120,6 +120,13 @@ class StudyStatement:
     most_seeds: int | None = None
     """Number of seeds at the last planned look; None if not stated."""
 
+    def evaluation_of_best(self, name: str) -> str:
+        """Return the metric by which the derived arm `name` is chosen: the evaluation of the first
+        link that uses it, so that an arm of a claim about hard users is the best with hard users.
+        """
+        links = (*self.links, *self.checks)
+        return next((link.evaluation for link in links if name in link.named_arms), EVALUATION)
+
 
 @dataclass(frozen=True)
 class InterimLook:

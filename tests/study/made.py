@@ -34,6 +34,7 @@ from harness.testing import run_folders
 
 N = 100
 """Steps of a run, evaluated at each."""
+ON_HARD = "eval/hard/reward"
 SMALL = """
 question: Do hard users teach less?
 source: made up
@@ -66,6 +67,8 @@ class Course:
 
     gain: float = 0.3
     """Of reward."""
+    gain_on_hard: float | None = None
+    """Of reward on hard's users; None: they are not evaluated."""
     end: float = 0.6
     """H at the end; it begins at 1.9."""
     fall_at: float | None = None
@@ -87,12 +90,14 @@ def rows(course: Course, noise: np.random.Generator) -> list[dict[str, Any]]:
         entropy = np.where(u < course.fall_at, 1.9 - 0.3 * u, 0.02)
     reward = 0.2 + course.gain * np.minimum(u / course.stop_at, 1.0)
     h, r = (0.005 * noise.normal(size=N) for _ in range(2))
+    on_hard = {} if course.gain_on_hard is None else {ON_HARD: 0.2 + course.gain_on_hard * u}
     return [
         {
             "step": i + 1, "entropy": max(entropy[i] + h[i], 0.0), "reward": reward[i] + r[i],
             "entropy/probe": entropy[i], EVALUATION: reward[i] + r[i],
             "groups/below_floor": course.silent, "remedy/acted": course.acted,
             "strategy/suggest": 0.2, "strategy/inform": 0.1,
+            **{column: reward_on_hard[i] for column, reward_on_hard in on_hard.items()},
         }
         for i in range(N)
     ]  # fmt: skip

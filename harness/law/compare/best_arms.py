@@ -9,7 +9,6 @@ from harness.law.compare import groups
 from harness.law.compare.comparison_basis import ComparisonBasis
 from harness.law.compare.groups import Member
 from harness.law.compare.quantities import QUANTITIES
-from harness.records.study_file import EVALUATION
 
 Runs = Mapping[int, Member]
 """Seed -> run."""
@@ -29,14 +28,11 @@ class GridEdge:
         return "largest" if self.is_largest else "smallest"
 
 
-def highest_arm(names: Sequence[str], runs: Mapping[str, Runs]) -> str | None:
-    """Return the arm with the highest mean reward at the end, on the common evaluation."""
-    final_reward, means = QUANTITIES["final_reward"], {}
+def highest_arm(names: Sequence[str], runs: Mapping[str, Runs], evaluation: str) -> str | None:
+    """Return the arm with the highest mean reward at the end, on the evaluation of that name."""
+    final_reward, basis, means = QUANTITIES["final_reward"], ComparisonBasis(evaluation), {}
     for name in names:
-        values = [
-            final_reward.value(member, ComparisonBasis(EVALUATION))
-            for member in runs[name].values()
-        ]
+        values = [final_reward.value(member, basis) for member in runs[name].values()]
         ends = [end.value for end in values if end is not None]
         if ends:
             means[name] = sum(ends) / len(ends)

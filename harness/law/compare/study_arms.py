@@ -134,7 +134,10 @@ def assign_runs(
             invalid_users=sum(member.identity.invalid_users for member in runs[arm].values()),
             not_started=len({*planned.values()}.intersection(not_started)),
         )
-    chosen = {name: best_arms.highest_arm(names, runs) for name, names in statement.best.items()}
+    chosen = {
+        name: best_arms.highest_arm(names, runs, statement.evaluation_of_best(name))
+        for name, names in statement.best.items()
+    }
     edges = {
         name: edge
         for name, names in statement.best.items()

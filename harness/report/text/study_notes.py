@@ -85,7 +85,9 @@ def _finished_run_notes(outcome: StudyOutcome) -> Iterator[str]:
     for name, best_arm in outcome.chosen.items():
         arms = ", ".join(outcome.stated.best[name])
         if best_arm:
-            yield f"{name} is {best_arm}, the best of {arms}{_edge(outcome, name)}"
+            evaluation = outcome.stated.evaluation_of_best(name)
+            edge = _edge(outcome, name)
+            yield f"{name} is {best_arm}, the best of {arms} on {evaluation}{edge}"
         else:
             yield f"{name} is not known, since no run of {arms} has a value"
     starved, total = outcome.starved

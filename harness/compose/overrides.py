@@ -19,6 +19,7 @@ from typing import Any
 from harness.compose import search_path
 from harness.config import keys, ranges
 from harness.config.run import RunConfig
+from harness.config.typed_value import typed_value
 from harness.errors import ConfigError
 
 MOST_RUNS = 1000
@@ -195,7 +196,7 @@ def _check_sweeps(word: ParsedOverride) -> None:
     (name,) = word.values
     if not (isinstance(name, str) and FILE_NAME.fullmatch(name) and search_path.sweep_file(name)):
         ranges.one_of(
-            "sweeps", _format_value(name), [n for n in search_path.sweep_names() if n != name]
+            "sweeps", typed_value(name), [n for n in search_path.sweep_names() if n != name]
         )
 
 
@@ -218,16 +219,11 @@ def _check_ours(word: ParsedOverride) -> None:
         raise ConfigError(f"{word.text}: {word.key} {why}")
     if word.key in keys.groups() and word.prefix != "~":
         for value in word.values:
-            ranges.one_of(word.key, _format_value(value), search_path.options(word.key))
+            ranges.one_of(word.key, typed_value(value), search_path.options(word.key))
     for value, text in zip(word.values, word.texts, strict=True) if word.prefix != "~" else ():
         problem = not_a_mapping(word.key, value, text)
         if problem:
             raise ConfigError(problem)
-
-
-def _format_value(value: Any) -> str:
-    """Return a value in the command line's notation."""
-    return "null" if value is None else str(value)
 
 
 def _nearest_key(key: str) -> str:

@@ -11,7 +11,7 @@ import inspect
 import sys
 import textwrap
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import ModuleType
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from harness.config import keys, ranges
 from harness.config.keys import Key
 from harness.config.run import RunConfig
+from harness.config.typed_value import typed_value
 from harness.utils import installation
 
 if TYPE_CHECKING:
@@ -115,17 +116,6 @@ def markdown(key_groups: Sequence[KeyGroup]) -> str:
     return "\n".join([INTRODUCTION, *(line for group in key_groups for line in _section(group))])
 
 
-def format_value(value: Any) -> str:
-    """Return a value in the command line's notation."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{', '.join(map(str, value))}]"
-    if isinstance(value, Mapping):
-        return "{}"
-    return {None: "null", "": '""'}.get(value, str(value))
-
-
 def entries(part: type, prefix: str) -> tuple[KeyEntry, ...]:
     """Return the entries of a config class or of a plug-in's options. `prefix`: its dotted key."""
     meanings = _meanings(part)
@@ -205,7 +195,7 @@ def _group_lines(group: KeyGroup) -> Iterator[str]:
         yield from _wrap(f"options: {', '.join(group.options)}", "")
     for entry in group.keys:
         yield ""
-        yield from _wrap(f"{entry.key}={format_value(entry.default)}", "  ")
+        yield from _wrap(f"{entry.key}={typed_value(entry.default)}", "  ")
         yield from _wrap(_values(entry), "      ")
         yield from _wrap(entry.meaning, "      ")
         yield from _wrap(_use(entry), "      ")
@@ -236,7 +226,7 @@ def _section(group: KeyGroup) -> Iterator[str]:
     if group.options:
         yield f"Options: {', '.join(f'`{name}`' for name in group.options)}.\n"
     rows = [
-        (f"`{entry.key}`", f"`{format_value(entry.default)}`", _values(entry), _remark(entry))
+        (f"`{entry.key}`", f"`{typed_value(entry.default)}`", _values(entry), _remark(entry))
         for entry in group.keys
     ]
     columns = 4 if any(row[3] for row in rows) else 3

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from harness.config.typed_value import typed_value
 from harness.errors import ConfigError, DataError
 from harness.planning import pilot_runs, reading, settings
 from harness.planning.exclusions import SHOWN, ExcludedRun
@@ -49,8 +50,8 @@ def match_pilot(
             key = settings.differing_settings(nearest.config, config)[0]
             raise ConfigError(
                 f"--from: must hold finished runs of {name}; the nearest in {path} have "
-                f"{key}={settings.format_value(nearest.config.get(key))} where "
-                f"{settings.format_value(config.get(key))} is asked for"
+                f"{key}={typed_value(nearest.config.get(key))} where "
+                f"{typed_value(config.get(key))} is asked for"
                 f"{_list_unusable([run for run in others if run.config is None and run.ours])}"
             )
         runs_by_level.append(matching)

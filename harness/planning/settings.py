@@ -7,7 +7,6 @@ differ from the defaults.
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from harness.compose import planner
 from harness.compose.grammar import parse
 from harness.config import keys
 from harness.config.run import RunConfig
+from harness.config.typed_value import typed_value
 from harness.errors import ConfigError
 from harness.law.compare import groups
 from harness.records import config_file
@@ -89,8 +89,7 @@ def parse_levels(typed: Sequence[str], base: Sequence[str] = ()) -> RequestedLev
     ]
     configs = tuple(point.config for point in plan.points)
     overrides = tuple(
-        tuple(f"{a}={format_value(v)}" for a, v in zip(axes, value, strict=True))
-        for value in values
+        tuple(f"{a}={typed_value(v)}" for a, v in zip(axes, value, strict=True)) for value in values
     )
     names = tuple(map(", ".join, overrides))
     return RequestedLevels(words, own_keys, axes, names, overrides, configs, tuple(pairs))
@@ -131,7 +130,7 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
     ]
     group_config, known_keys = flat(planner.point(group_words).config), keys.keys()
     key_words = [
-        f"{key}={format_value(value)}"
+        f"{key}={typed_value(value)}"
         for key, value in config.items()
         if group_config.get(key) != value
         and key not in typed
@@ -141,26 +140,6 @@ def words_of(config: Mapping[str, Any], typed: frozenset[str]) -> list[str]:
         and (key in known_keys or key.startswith(OPTIONS))
     ]
     return [*group_words, *key_words]
-
-
-def format_value(value: Any) -> str:
-    """Return a value as it is typed on the command line."""
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list):
-        return f"[{','.join(map(format_value, value))}]"
-    if isinstance(value, str) and not _is_plain(value):
-        escaped = re.sub(r"(\\*)('|\Z)", lambda m: 2 * m[1] + m[2].replace("'", r"\'"), value)
-        return f"'{escaped}'"
-    return str(value)
-
-
-def _is_plain(value: str) -> bool:
-    """Return whether Hydra reads an unquoted word as this text, not as a number, null or bool."""
-    is_word = re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", value) is not None
-    return is_word and value.lower() not in ("null", "true", "false", "nan", "inf")
 
 
 def swept_words(requested: RequestedLevels) -> list[str]:

@@ -7,7 +7,6 @@ regular expressions: parsing it would take ten times as long as everything else.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 from collections import Counter
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.config.typed_value import typed_value
 from harness.errors import DataError
 from harness.records import (
     events,
@@ -208,14 +208,7 @@ def _values(values: Sequence[Any]) -> str:
         range(integers[0], integers[0] + len(integers))
     ):
         return f"{integers[0]}..{integers[-1]}"
-    return ",".join(map(_word, values))
-
-
-def _word(value: Any) -> str:
-    """Return a value as it is typed: null, true, [a,b]."""
-    if isinstance(value, list):
-        return f"[{','.join(map(_word, value))}]"
-    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+    return ",".join(map(typed_value, values))
 
 
 def _outline(path: Path) -> tuple[str, int | None]:

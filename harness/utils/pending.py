@@ -1,7 +1,8 @@
 """Results that are computed while the caller does other things.
 
 A `Pending` result is a function that waits for the result and returns it. An `AwaitableResult` can
-also tell whether it would have to wait; any other was ready when it was returned.
+also tell whether it would have to wait. Any other counts as ready: to wait for others first would
+bring it no nearer.
 """
 
 from __future__ import annotations
@@ -90,22 +91,23 @@ def then(pending: Pending[T], transform: Callable[[T], U]) -> Pending[U]:
 def first_ready(pending: Sequence[Pending[Any]]) -> int:
     """Wait until one of `pending` is ready and return its index, the lowest if several are.
 
-    Meanwhile calls their `work` and `poll`. Returns 0 at once if one is not an AwaitableResult, or
-    if there is only one.
+    Meanwhile calls their `work` and `poll`. Returns 0 at once if there is only one.
     """
-    awaitable = [result for result in pending if isinstance(result, AwaitableResult)]
-    if len(awaitable) < len(pending) or len(awaitable) == 1:
+    if len(pending) == 1:
         return 0
     last_poll = time.monotonic()
     while True:
-        for index, result in enumerate(awaitable):
-            if result.is_ready:
+        awaitable: list[AwaitableResult[Any]] = []
+        for index, result in enumerate(pending):
+            if not isinstance(result, AwaitableResult) or result.is_ready:
                 return index
+            awaitable.append(result)
+        # from before the work, so that no result that gets ready meanwhile is waited for
+        unfinished = [
+            future for result in awaitable for future in result.futures if not future.done()
+        ]
         worked = any(result.work() for result in awaitable)
         if not worked:
-            unfinished = [
-                future for result in awaitable for future in result.futures if not future.done()
-            ]
             wait(unfinished, timeout=POLL_EVERY_S, return_when=FIRST_COMPLETED)
         if not worked or time.monotonic() - last_poll >= POLL_EVERY_S:
             last_poll = time.monotonic()

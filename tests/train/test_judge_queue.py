@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from harness.errors import StoppedError
 from harness.train.engines.engine import Engine, TransformersEngine
@@ -157,6 +159,25 @@ def test_turns_that_are_drawn_already_are_scored_at_once(model: Any) -> None:
     assert [one.score for one in judged()] == scores
 
 
+def test_a_pass_that_fails_is_the_error_of_each_of_its_turns(model: Any) -> None:
+    class Full(Judge):
+        def judge(self, live: Sequence[int], *words: Any) -> list[ReplyScore]:
+            raise torch.OutOfMemoryError("no room for the pass")
+
+    queue, drawn = JudgeQueue(Full(model)), [Future[list[SampledTurn]]() for _ in range(3)]
+    waiting = [
+        queue.of(range(i, i + 1)).begin([0], [[4]], AwaitableResult(turns.result, (turns,)))
+        for i, turns in enumerate(drawn)
+    ]
+    for turns in drawn:
+        turns.set_result([SampledTurn([4, END], [0.0, 0.0])])
+    with pytest.raises(torch.OutOfMemoryError):
+        first_ready(waiting)
+    for turns_judged in waiting:
+        with pytest.raises(torch.OutOfMemoryError, match="no room for the pass"):
+            turns_judged()
+
+
 def test_a_turn_that_fails_ends_the_wait(model: Any) -> None:
     failed: Future[list[SampledTurn]] = Future()
     failed.set_exception(StoppedError("trainer.engine_url: the server went away"))
@@ -195,36 +216,40 @@ class ContinuousSampler:
 
     def begin_turn(self, *words: Any) -> Pending[list[SampledTurn]]:
         turns = self._sampler.speak(*words)
-        longest = max((turn.ids for turn in turns), key=len)
-        return then(self._engine.begin(longest), lambda _: turns)
+        steps = max(1 + sum(turn.ids) % COUNT for turn in turns)  # all replies here are as long
+        return then(self._engine.begin([0] * steps), lambda _: turns)
 
     def rewind(self, lengths: Mapping[int, int]) -> None:
         self._sampler.rewind(lengths)
 
 
-def test_a_batch_by_itself_says_what_it_says_in_step_with_fewer_passes_than_replies() -> None:
+def test_a_batch_by_itself_says_what_it_says_in_step_in_less_time_and_few_passes() -> None:
     """Whole conversations with scripted users, each of its own wave, one judge for all."""
     given = config(SMALL)
     models = start.load(given, "cpu")
     passes: list[int] = []
     models.judge.get_decoder().register_forward_hook(lambda *_: passes.append(1))
 
-    def drawn(engine: Engine) -> tuple[SampledConversations, int]:
+    def drawn(engine: Engine, waves: int | None) -> tuple[SampledConversations, int]:
         passes.clear()
-        work = RankWork(given, models.learner, models.judge, models.chat, engine)
-        request = RolloutRequest(curriculum.begin(given, None), 1, 0, (0, 1), range(2))
+        asked = replace(given, trainer=replace(given.trainer, waves=waves))
+        work = RankWork(asked, models.learner, models.judge, models.chat, engine)
+        request = RolloutRequest(curriculum.begin(asked, None), 1, 0, (0, 1), range(2))
         with work.awake():
             return work.draw(request), len(passes)
 
-    in_step, _ = drawn(TransformersEngine(models.learner))
-    by_itself, by_itself_passes = drawn(ContinuousEngine(models.learner))
+    engines = [ContinuousEngine(models.learner) for _ in range(2)]
+    in_step, _ = drawn(engines[0], 1)
+    by_itself, by_itself_passes = drawn(engines[1], None)
+    plain, _ = drawn(TransformersEngine(models.learner), None)
     said = [
         [[e.reply.text for e in c.exchanges] for c in batch.conversations]
-        for batch in (in_step, by_itself)
+        for batch in (plain, in_step, by_itself)
     ]
-    assert said[0] == said[1]
-    for one, other in zip(in_step.trajectories, by_itself.trajectories, strict=True):
+    assert said[0] == said[1] == said[2]
+    for one, other in zip(plain.trajectories, by_itself.trajectories, strict=True):
         assert one.start_logp == pytest.approx(other.start_logp, abs=1e-4)
     replies = sum(map(len, said[0]))
     assert replies >= 2 * COUNT
     assert by_itself_passes <= replies / 2
+    assert engines[1].steps < 0.9 * engines[0].steps, "no turn waits for the longest of all"

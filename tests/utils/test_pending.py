@@ -1,8 +1,17 @@
 """Results that take time: what is made of them, and of several."""
 
+import time
 from concurrent.futures import Future
 
-from harness.utils.pending import AwaitableResult, Pending, gather, ready, then
+from harness.utils.pending import (
+    POLL_EVERY_S,
+    AwaitableResult,
+    Pending,
+    first_ready,
+    gather,
+    ready,
+    then,
+)
 
 
 def test_what_is_there_already_is_not_awaited_nor_what_is_made_of_it() -> None:
@@ -44,3 +53,27 @@ def test_several_of_which_one_does_not_tell_do_not_tell() -> None:
     several = gather(pending)
     assert not isinstance(several, AwaitableResult)
     assert several() == [1, 2]
+
+
+def test_what_is_there_already_goes_before_what_is_awaited() -> None:
+    never: Future[int] = Future()
+    awaited = AwaitableResult(never.result, (never,))
+    assert first_ready([awaited, ready(1), awaited]) == 1
+
+
+def test_what_gets_ready_between_the_work_and_the_wait_is_not_waited_for() -> None:
+    late: Future[int] = Future()
+    never: Future[int] = Future()
+
+    def works() -> bool:
+        if not late.done():
+            late.set_result(1)
+        return False
+
+    pending = [
+        AwaitableResult(late.result, (late,)),
+        AwaitableResult(never.result, (never,), work=works),
+    ]
+    began_s = time.monotonic()
+    assert first_ready(pending) == 0
+    assert time.monotonic() - began_s < POLL_EVERY_S

@@ -1,7 +1,8 @@
 """One judge for conversations that go on by themselves: it scores replies in batches as they end.
 
 A pass of the start model takes nearly as long for one reply as for many. So a reply waits for
-others, but not for all: while it waits, the engine draws on.
+others, but not for all: while it waits, the engine draws on. A prefix that all conversations share
+is read once in the first pass alone, and by each that is not in it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class BegunTurns:
     new_ids: Sequence[Sequence[int]]
     turns: AwaitableResult[list[SampledTurn]]
     judged: Future[list[JudgedTurn]] = field(default_factory=Future)
+    """Set by the thread that reads it; a future, since `AwaitableResult` asks if it is done."""
 
 
 class JudgeQueue:
@@ -61,7 +63,7 @@ class JudgeQueue:
         engine at a server.
         """
         ended = [begun for begun in self._begun if begun.turns.is_ready]
-        enough = len(ended) >= LEAST_SHARE * len(self._begun)
+        enough = ended and len(ended) >= LEAST_SHARE * len(self._begun)
         if not enough and any(begun.turns.work() for begun in self._begun):
             return True
         if ended:
@@ -69,14 +71,22 @@ class JudgeQueue:
         return bool(ended)
 
     def _score(self, chosen: Sequence[BegunTurns]) -> None:
-        """Score turns in one pass, after waiting for those that are not drawn yet."""
+        """Score turns in one pass, after waiting for those that are not drawn yet.
+
+        An error is that of all turns of the pass, whenever their results are asked for.
+        """
         for begun in chosen:
             self._begun.remove(begun)
-        drawn = [begun.turns() for begun in chosen]
         live = [i for begun in chosen for i in begun.live]
         new_ids = [ids for begun in chosen for ids in begun.new_ids]
-        replies = [turn.ids for turns in drawn for turn in turns]
-        scores = iter(self.judge.judge(live, new_ids, replies))
+        try:
+            drawn = [begun.turns() for begun in chosen]
+            replies = [turn.ids for turns in drawn for turn in turns]
+            scores = iter(self.judge.judge(live, new_ids, replies))
+        except BaseException as error:
+            for begun in chosen:
+                begun.judged.set_exception(error)
+            raise
         for begun, turns in zip(chosen, drawn, strict=True):
             begun.judged.set_result([JudgedTurn(turn, next(scores)) for turn in turns])
 

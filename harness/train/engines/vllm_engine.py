@@ -7,11 +7,8 @@ needs the model in a folder, which a run with random weights does not have.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
-import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from typing import Any
 
 os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # weights are loaded by a direct call
@@ -36,9 +33,10 @@ from harness.train.engines.engine import (
     plain_model,
     plain_weights,
 )
+from harness.train.engines.running_turns import RunningTurns
 from harness.train.engines.sampler import SampledTurn
 from harness.train.engines.turn_group import GroupPeers, TurnGroup
-from harness.utils.pending import AwaitableResult, Pending
+from harness.utils.pending import Pending
 
 STDOUT, STDERR = 1, 2
 IN_PARTS = {"distributed_executor_backend": "external_launcher"}
@@ -80,7 +78,7 @@ class ColocatedEngine:
                 self._llm = LLM(str(folder), **options)
             except (ValueError, RuntimeError, AssertionError) as error:  # vLLM asserts free memory
                 raise _start_error(error) from error
-        self._running = RunningTurns(self._llm.llm_engine, self._in_step)
+        self._running = RunningTurns(self._llm.llm_engine, _sampling, self._in_step)
         if self.sleeps:
             self._llm.sleep(level=2)
 
@@ -152,51 +150,6 @@ class ColocatedEngine:
             yield
 
 
-class RunningTurns:
-    """The turns in vLLM's continuous batch: a turn joins at any time and leaves when it ends."""
-
-    def __init__(
-        self, engine: Any, in_step: Callable[[float], contextlib.AbstractContextManager[None]]
-    ) -> None:
-        """`engine`: vLLM's LLMEngine. `in_step`: returns a context for a step, from the seconds
-        since a turn last ended, or began in an empty batch.
-        """
-        self._engine, self._in_step = engine, in_step
-        self._names = map(str, itertools.count())
-        self._open: dict[str, Future[SampledTurn]] = {}
-        self._since_s = 0.0
-
-    def begin(self, request: TurnRequest) -> AwaitableResult[list[SampledTurn]]:
-        """Begin a turn for each prompt. Raises ValueError if one does not fit."""
-        if not self._open:
-            self._since_s = time.monotonic()
-        futures: list[Future[SampledTurn]] = []
-        for ids, seed in zip(request.prompts, request.seeds, strict=True):
-            name = next(self._names)
-            self._engine.add_request(name, {"prompt_token_ids": ids}, _sampling(request, seed))
-            futures.append(Future())
-            self._open[name] = futures[-1]
-
-        def wait() -> list[SampledTurn]:
-            while not all(turn.done() for turn in futures):
-                self.step()
-            return [turn.result() for turn in futures]
-
-        return AwaitableResult(wait, tuple(futures), work=self.step)
-
-    def step(self) -> bool:
-        """Draw a token of each turn; return False if there are no turns."""
-        if not self._open:
-            return False
-        with self._in_step(time.monotonic() - self._since_s):
-            outputs = self._engine.step()
-        for output in outputs:
-            if output.finished:
-                self._open.pop(output.request_id).set_result(_turn(output.outputs[0]))
-                self._since_s = time.monotonic()
-        return True
-
-
 def _options(model: Any, config: RunConfig, sleeps: bool) -> dict[str, Any]:
     """Return vLLM's options; weights are dummies until the policy's are loaded before a turn."""
     trainer, on_gpu = config.trainer, model.device.type == "cuda"
@@ -248,12 +201,6 @@ def _sampling(request: TurnRequest, seed: int) -> SamplingParams:
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
     )
-
-
-def _turn(output: Any) -> SampledTurn:
-    ids = list(output.token_ids)
-    logp = [by_token[token].logprob for token, by_token in zip(ids, output.logprobs, strict=True)]
-    return SampledTurn(ids, logp)
 
 
 def _start_error(error: Exception) -> ConfigError | DeviceError:

@@ -86,7 +86,7 @@ def _once(method: Any) -> Any:
 def _hang_at(turn: int) -> None:
     from vllm.v1.engine.llm_engine import LLMEngine
 
-    from harness.train.engines.vllm_engine import RunningTurns
+    from harness.train.engines.running_turns import RunningTurns
 
     begin, turns = RunningTurns.begin, iter(range(1, sys.maxsize))
 

@@ -227,10 +227,15 @@ def test_a_server_that_is_restarted_is_given_the_adapters_again(base: Path, tmp_
             before = contract.spoken(engine)
             sampler = engine.sampler(1, 3, 1.3)
             server.end()
+            nothing_said = torch.zeros((1, 2), dtype=torch.float64)
             with pytest.raises(StoppedError, match=r"must answer as `vllm serve` does, got: "):
-                sampler.speak([0], [[5]], torch.zeros((1, 2), dtype=torch.float64))
+                sampler.speak([0], [[5]], nothing_said)
+            lost = [
+                engine.sampler(1, 3, 1.3).begin_turn([0], [[word]], nothing_said) for word in (5, 6)
+            ]
             server.begin()
             after = contract.spoken(engine)
+            assert [len(turns()) for turns in lost] == [1, 1], "they are drawn again"
         engine.close()
     assert before == after
     assert [one["what"] for one in server.told()] == ["loaded", "loaded", "dropped"]

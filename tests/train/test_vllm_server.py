@@ -116,6 +116,16 @@ def test_turns_that_are_asked_for_meanwhile_are_drawn_beside_those_under_way() -
         completions.close()
 
 
+def test_a_sampler_that_is_closed_draws_no_more() -> None:
+    with serving() as server:
+        server.hangs_s = 0.3
+        completions = ServerSampler(server.url, 10, print)
+        turns = completions.begin(ASK)
+        completions.close()
+        assert turns.is_ready
+        assert not any(thread.name.startswith("turn") for thread in threading.enumerate())
+
+
 @pytest.mark.parametrize("status", [500, 404])
 def test_a_server_that_fails_in_mid_run_stops_it(status: int) -> None:
     with serving() as server:

@@ -13,7 +13,7 @@ import hashlib
 import secrets
 import shutil
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -56,6 +56,21 @@ DROPPED_S = 30.0
 """Longest wait for a server to unload adapters; the run's next attempt unloads the rest."""
 
 
+@dataclass(slots=True, eq=False)
+class _BegunTurns:
+    """Turns of a wave from when they are begun until they are waited for."""
+
+    request: TurnRequest
+    turns: AwaitableResult[list[SampledTurn]]
+    loads: int
+    """How often adapters had been loaded when the turns were begun."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether all of the turns are done and one of them failed."""
+        return self.turns.is_ready and any(turn.exception() for turn in self.turns.futures)
+
+
 class AdapterEngine:
     """The engine of one of the runs that share a server."""
 
@@ -82,6 +97,7 @@ class AdapterEngine:
         self._attempt, self._count, self._name = secrets.token_hex(4), 0, ""
         self._loads = 0
         self._at_server: list[str] = []
+        self._begun: list[_BegunTurns] = []
         shutil.rmtree(self._folder, ignore_errors=True)  # left by an attempt that was killed
         with self._in_time():
             self._drop([name for name in self._names() if name.startswith(self._prefix)])
@@ -116,17 +132,21 @@ class AdapterEngine:
 
     def _begin(self, request: TurnRequest) -> AwaitableResult[list[SampledTurn]]:
         """Begin every turn; draw again if the server was restarted and has lost the adapters."""
-        pending, loads = self._draw.begin(request), self._loads
+        begun = _BegunTurns(request, self._draw.begin(request), self._loads)
+        self._begun.append(begun)
 
         def wait() -> list[SampledTurn]:
             try:
-                return pending()
+                return begun.turns()
             except StoppedError as error:
-                if loads == self._loads:  # else a concurrent request has loaded them again
+                if begun.loads == self._loads:  # else it has been loaded again for another wave
                     self._load_again(error)
-            return self._draw(request)
+                self._begin_again()
+                return begun.turns()
+            finally:
+                self._begun.remove(begun)
 
-        return replace(pending, wait=wait)
+        return replace(begun.turns, wait=wait)
 
     def _load_again(self, error: StoppedError) -> None:
         """Let a restarted server load the adapters; raise `error` if it still has them."""
@@ -135,6 +155,12 @@ class AdapterEngine:
                 raise error
             self._check_base()
             self._load()
+
+    def _begin_again(self) -> None:
+        """Begin the turns of all waves again that failed before the adapters were loaded."""
+        for begun in self._begun:
+            if begun.loads < self._loads and begun.failed:
+                begun.turns, begun.loads = self._draw.begin(begun.request), self._loads
 
     def _save(self) -> None:
         """Save the current adapters under a name that no attempt of the run has used."""

@@ -65,8 +65,10 @@ class ServerSampler:
         return AwaitableResult(finished, futures)
 
     def close(self) -> None:
-        """Cancel the turns that have not begun yet."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """Cancel the turns that have not begun yet, and wait for the others, each until its
+        deadline: after an error of one, the server must not draw on for a run that has ended.
+        """
+        self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _turn(self, request: TurnRequest, model: str, prompt: list[int], seed: int) -> SampledTurn:
         body = {

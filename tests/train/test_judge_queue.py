@@ -22,6 +22,7 @@ from harness.train.rollout import curriculum
 from harness.train.rollout.judge_queue import JudgeQueue
 from harness.train.rollout.start_judge import JudgedTurn, ReplyScore, StartJudge
 from harness.utils.pending import AwaitableResult, Pending, first_ready, ready, then
+from tests.train.continuous import ContinuousBatch
 from tests.train.made_hugging_face import SMALL, config
 
 END, COUNT, TURNS = 3, 8, 3
@@ -48,31 +49,21 @@ class TokenEngine:
     """Draws a token of each open turn at each step of the caller's thread, as vLLM does."""
 
     def __init__(self) -> None:
-        self._open: list[tuple[list[int], list[int], Future[None]]] = []
-        self.steps = 0
+        self._batch = ContinuousBatch()
+
+    @property
+    def steps(self) -> int:
+        return len(self._batch.sizes)
 
     def begin(self, ids: list[int]) -> AwaitableResult[list[SampledTurn]]:
-        left: list[int] = list(ids)
-        turn = (ids, left, Future[None]())
-        self._open.append(turn)
+        drawn = self._batch.join(len(ids))
 
         def wait() -> list[SampledTurn]:
-            while left:
-                self.step()
+            while not drawn.done():
+                self._batch.step()
             return [SampledTurn(ids, [0.0] * len(ids))]
 
-        return AwaitableResult(wait, (turn[2],), work=self.step)
-
-    def step(self) -> bool:
-        if not self._open:
-            return False
-        self.steps += 1
-        for turn in list(self._open):
-            turn[1].pop()
-            if not turn[1]:
-                self._open.remove(turn)
-                turn[2].set_result(None)
-        return True
+        return AwaitableResult(wait, (drawn,), work=self._batch.step)
 
 
 def words() -> tuple[list[list[list[int]]], list[list[list[int]]]]:

@@ -21,25 +21,28 @@ from tests.train.made_language_runs import config as language
 @pytest.mark.parametrize("attempt", [0, 2])
 def test_a_conversation_draws_the_same_in_any_number_of_waves(attempt: int) -> None:
     run = replace(language(), simulator=served("http://localhost:1/v1"))
-    tables = {}
+    tokens, tables = run.policy.max_turn_tokens, {}
     for count in (1, 2, 3, 8):
         parts = shares(8, count)
         batch = RolloutUniforms(run, 5, attempt, 8)
         drawn = [batch.of(part) for part in parts]
-        turns = [[one.random((len(part), 4)) for one, part in zip(drawn, parts, strict=True)]
+        turns = [[one.random((len(part), tokens)) for one, part in zip(drawn, parts, strict=True)]
                  for _ in range(2)]  # fmt: skip
         tables[count] = np.stack([np.concatenate(turn) for turn in turns])
     for count in (1, 3, 8):
         np.testing.assert_array_equal(tables[count], tables[2])
     halves = [rng_of(run, 5, ROLLOUT_STREAM, 2 * attempt + half) for half in (0, 1)]
     for turn in tables[2]:  # as every version before
-        np.testing.assert_array_equal(turn, np.concatenate([rng.random((4, 4)) for rng in halves]))
+        np.testing.assert_array_equal(
+            turn, np.concatenate([rng.random((4, tokens)) for rng in halves])
+        )
 
 
 def test_with_a_scripted_user_a_batch_draws_from_one_stream_as_ever() -> None:
     run = language()
-    drawn = RolloutUniforms(run, 5, 1, 8).of(range(8)).random((8, 4))
-    np.testing.assert_array_equal(drawn, rng_of(run, 5, ROLLOUT_STREAM, 1).random((8, 4)))
+    shape = (8, run.policy.max_turn_tokens)
+    drawn = RolloutUniforms(run, 5, 1, 8).of(range(8)).random(shape)
+    np.testing.assert_array_equal(drawn, rng_of(run, 5, ROLLOUT_STREAM, 1).random(shape))
 
 
 def test_waves_are_single_conversations_unless_the_engine_draws_for_one_at_a_time() -> None:

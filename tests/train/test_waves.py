@@ -20,6 +20,7 @@ from harness.train.rollout.conversation import StartState, WaveSpeakers, rollout
 from harness.utils.pending import AwaitableResult, Pending, first_ready
 from tests.simulator.endpoint import serving
 from tests.simulator.served import config as served
+from tests.train.continuous import ContinuousBatch
 from tests.train.made_language_runs import config as language
 from tests.train.made_language_runs import rows_of, run_here
 
@@ -137,33 +138,10 @@ def test_a_late_answer_keeps_only_its_own_wave_waiting() -> None:
     )
 
 
-class Batch:
-    """An engine that has a batch: a step of it brings all who are in it nearer to their reply."""
-
-    def __init__(self) -> None:
-        self.left: dict[Future[None], int] = {}
-        self.sizes: list[int] = []
-
-    def join(self, steps: int) -> Future[None]:
-        future: Future[None] = Future()
-        self.left[future] = steps
-        return future
-
-    def step(self) -> bool:
-        if not self.left:
-            return False
-        self.sizes.append(len(self.left))
-        self.left = {future: steps - 1 for future, steps in self.left.items()}
-        for future in [future for future, steps in self.left.items() if not steps]:
-            del self.left[future]
-            future.set_result(None)
-        return True
-
-
 class Joining(Speaker):
     """Replies of different lengths, in the batch of all who speak."""
 
-    def __init__(self, name: str, log: list[str], batch: Batch, steps: int) -> None:
+    def __init__(self, name: str, log: list[str], batch: ContinuousBatch, steps: int) -> None:
         super().__init__(name, log)
         self._batch, self._steps = batch, steps
 
@@ -181,7 +159,7 @@ class Joining(Speaker):
 
 
 def test_waves_join_the_batch_of_those_who_speak() -> None:
-    batch, lengths = Batch(), {"A": 1, "B": 2, "C": 5}
+    batch, lengths = ContinuousBatch(), {"A": 1, "B": 2, "C": 5}
     speakers = [Joining(name, [], batch, steps) for name, steps in lengths.items()]
     conversations = rollout(Late(LEVEL, KEYS[0], 0.05), WaveSpeakers(speakers), KEYS)
     assert batch.sizes[0] == 3, "all speak at once"
@@ -195,7 +173,7 @@ def test_waves_join_the_batch_of_those_who_speak() -> None:
 
 def test_a_deaf_policy_speaks_at_once_too() -> None:
     words = [["I lost my job."]] * len(KEYS)
-    batch, waves = Batch(), [range(3), range(3, 7)]
+    batch, waves = ContinuousBatch(), [range(3), range(3, 7)]
     speakers = [
         deaf.DeafSpeaker(Joining("A", [], batch, 2), words[w.start : w.stop]) for w in waves
     ]

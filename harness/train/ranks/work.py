@@ -236,8 +236,9 @@ class RankWork:
     def _judges(self, parts: Sequence[range]) -> Sequence[ReplyJudge | None]:
         """Return a judge for each wave.
 
-        Waves share one where the engine draws for all of them at once. Otherwise each has its own,
-        so that no score depends on which wave is first.
+        Waves share one where the engine draws for all of them at once. Otherwise each has its own:
+        the first pass of a judge reads a shared prefix once, so with one for all the last digits of
+        a score would depend on which wave is first.
         """
         shared = self._start_judge(sum(map(len, parts))) if self.engine.together else None
         if shared is None:

@@ -115,17 +115,11 @@ class StartJudge:
         pieces = [[*self._unread[live[n]], *new_ids[n], *replies[n][:-1]] for n in order]
         with start_weights(self._model):
             states = self._reader.read(pieces)
-        rows = [row for row, n in enumerate(order) for _ in replies[n]]
-        ends = [len(piece) for piece in pieces]
-        columns = [
-            ends[row] - len(replies[n]) + k
-            for row, n in enumerate(order)
-            for k in range(len(replies[n]))
-        ]
+        sizes = [len(replies[n]) for n in order]
+        rows, columns = _places([len(piece) for piece in pieces], sizes)
         logps, nlls, moments = self._scores(
             states[rows, columns], [token for n in order for token in replies[n]]
         )
-        sizes = [len(replies[n]) for n in order]
         scores: dict[int, ReplyScore] = {}
         parts = (torch.split(values, sizes) for values in (logps, nlls, moments))
         for n, logp, nll, reply_moments in zip(order, *parts, strict=True):
@@ -156,6 +150,15 @@ class StartJudge:
                 surprise = -log_probabilities(logits, tokens[piece], 1.0)
             nlls.append(surprise.double())
         return torch.cat(logps), torch.cat(nlls), torch.cat(moments)
+
+
+def _places(ends: Sequence[int], sizes: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return rows and columns of the states from which the last `sizes` tokens of a reply are
+    drawn, where row n of the states has `ends[n]` tokens, all but the reply's last.
+    """
+    rows = [row for row, size in enumerate(sizes) for _ in range(size)]
+    columns = [end - size + k for end, size in zip(ends, sizes, strict=True) for k in range(size)]
+    return rows, columns
 
 
 def judge_of(model: Any, count: int, temperature: float, end: int) -> StartJudge | None:

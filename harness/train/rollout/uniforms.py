@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,9 +20,11 @@ class RolloutUniforms:
     """
 
     def __init__(self, config: RunConfig, step: int, attempt: int, count: int) -> None:
-        self._streams: list[tuple[int, Callable[[tuple[int, int]], FloatArray]]] = [
-            (len(part), rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, n)).random)
-            for n, part in enumerate(shares(count, streams(config)))
+        self._tokens = config.policy.max_turn_tokens
+        self._ranges = shares(count, streams(config))
+        self._rngs = [
+            rng_of(config, step, ROLLOUT_STREAM, stream_of(config, attempt, part))
+            for part in range(len(self._ranges))
         ]
         self._tables: list[FloatArray] = []
 
@@ -31,11 +32,13 @@ class RolloutUniforms:
         """Return the numbers of a range of the conversations."""
         return WaveUniforms(self, wave)
 
-    def table(self, turn: int, tokens: int) -> FloatArray:
+    def table(self, turn: int) -> FloatArray:
         """Return the uniforms of a turn, from 0, shape (conversations of the batch, tokens)."""
         while len(self._tables) <= turn:
-            drawn = [draw((rows, tokens)) for rows, draw in self._streams]
-            self._tables.append(np.concatenate(drawn))
+            parts = zip(self._rngs, self._ranges, strict=True)
+            self._tables.append(
+                np.concatenate([rng.random((len(part), self._tokens)) for rng, part in parts])
+            )
         return self._tables[turn]
 
 
@@ -50,6 +53,7 @@ class WaveUniforms:
 
     def random(self, shape: tuple[int, int], /) -> FloatArray:
         """Return the next turn's uniforms, shape (conversations of this wave, tokens)."""
-        table = self.batch.table(self.turn, shape[1])
+        uniforms = self.batch.table(self.turn)[self.wave.start : self.wave.stop]
+        assert uniforms.shape == shape, f"a turn must draw {uniforms.shape} numbers, got {shape}"
         self.turn += 1
-        return table[self.wave.start : self.wave.stop]
+        return uniforms

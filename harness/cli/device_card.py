@@ -13,7 +13,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.cli import exit_codes, options
 from harness.compose import planner
@@ -25,10 +25,8 @@ from harness.execution import gpu_lease
 from harness.law.io import typed_words
 from harness.policy import model_files
 from harness.records import atomic, provenance
+from harness.train.trial.results import Trial, TrialSize
 from harness.utils import safe_text
-
-if TYPE_CHECKING:
-    from harness.train.trial.results import Trial
 
 SCHEMA = 1
 OUT = Path("device-card")
@@ -208,15 +206,18 @@ def _engine_rows(trial: Trial) -> list[CardRow]:
 
 
 def _memory_rows(trial: Trial) -> list[CardRow]:
-    """Return the peak and the estimate of each phase."""
+    """Return the peak and the estimate of each phase; without a GPU what a GPU would need."""
     if not trial.phases:
         return [CardRow("peak memory", None, "GB", why=NO_ESTIMATE)]
     rows = []
     for phase in trial.phases:
-        name, wanted = f"peak memory of the {phase.name}", f"{phase.estimated / 1e9:.1f} GB ± 15%"
+        name = f"peak memory of the {phase.name}"
         if phase.peak is None:
-            rows.append(CardRow(name, None, "GB", wanted, why=NO_GPU))
+            run = f"for a run's longest step on a GPU, {trial.longest.words}"
+            why = f"{NO_GPU}; estimated {run}: {phase.estimated / 1e9:.1f} GB"
+            rows.append(CardRow(name, None, "GB", why=why))
             continue
+        wanted = f"{phase.estimated / 1e9:.1f} GB ± {ESTIMATE_WITHIN:.0%}"
         deviation = abs(phase.peak / phase.estimated - 1)
         status = OK if deviation <= ESTIMATE_WITHIN else PROBLEM
         rows.append(CardRow(name, phase.peak / 1e9, "GB", wanted, status))
@@ -225,20 +226,16 @@ def _memory_rows(trial: Trial) -> list[CardRow]:
 
 def markdown(card: dict[str, Any], rows: Sequence[CardRow]) -> str:
     """Return the card as a Markdown page."""
-    device, policy, size = card["device"], card["policy"], card["size"]
+    device, policy, size = card["device"], card["policy"], TrialSize(**card["size"])
     memory = [f"{device['memory_bytes'] / 1e9:.0f} GB"] if "memory_bytes" in device else []
     versions = ", ".join(f"{name} {version}" for name, version in card["versions"].items())
     trained = f"adapters of rank {policy['lora_rank']}" if policy["lora_rank"] else "all weights"
     command = " ".join(["harness doctor --gpu", *card["overrides"]])
-    workload = (
-        f"{size['conversations']} conversations of {size['turns']} turns of at most "
-        f"{size['turn_tokens']} tokens"
-    )
     lines = [
         f"# {policy['name']} on {', '.join([device['name'], *memory])}",
         "",
         f"{card['date']}, `{command}`, {card['seconds']:g} s. {policy['dtype']}, {trained}; "
-        f"{workload}. {versions}.",
+        f"{size.words}. {versions}.",
         "",
         "| | measured | wanted | |",
         "|---|---|---|---|",

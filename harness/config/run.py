@@ -184,5 +184,5 @@ class RunConfig:
         if groups < ranks:
             raise ConfigError(
                 "trainer.conversations must be at least one group per rank, got "
-                f"{groups} of {self.algorithm.group_size} with {key}"
+                f"{groups} groups of {self.algorithm.group_size} conversations with {key}"
             )

@@ -127,7 +127,8 @@ class TrainerConfig:
     delays only its part. With 1, every turn waits for the longest reply and the last answer. null:
     one part per conversation if one vLLM generates, which takes each turn as it comes. transformers
     and tensor-parallel vLLM generate for one part at a time: then 2 with served users, so that one
-    part speaks while the users of the other answer, and else 1."""
+    part speaks while the users of the other answer, and else 1. More parts than conversations are
+    one for each."""
     gpu_memory_share: Annotated[
         float, Between(0.01, 0.95), ANY_LANGUAGE_MODEL, MAY_BE_COLOCATED
     ] = 0.3

@@ -77,6 +77,7 @@ def law(source: Source, law: Mapping[str, Any] | None) -> Iterator[str]:
     yield "".join(f"* {in_markdown(_explain_reason(reason))}\n" for reason in reasons)
     identified = law.get("identified") or {}
     onset = law.get("onset") or {}
+    no_onset = "none" if law.get("regime") else "unknown: too few rows"
     rows = [
         ("R is", law.get("reward")),
         ("rows fitted", law.get("n_fitted")),
@@ -84,7 +85,7 @@ def law(source: Source, law: Mapping[str, Any] | None) -> Iterator[str]:
         ("b", _estimate(law.get("b"), identified.get("ceiling"))),
         ("ceiling b - a", _estimate(law.get("ceiling"), identified.get("ceiling"))),
         ("regime", wording.without_underscores(str(law.get("regime") or "not told"))),
-        ("onset", _estimate({**onset, "value": onset.get("step")}, True) if onset else "none"),
+        ("onset", _estimate({**onset, "value": onset.get("step")}, True) if onset else no_onset),
     ]
     yield markdown.table(*rows, headings=("of the law", "value"))
 

@@ -19,8 +19,7 @@ from harness.compose import planner
 from harness.errors import ConfigError, DeviceError
 from harness.testing.commands import here
 from harness.train.trial import measure
-from harness.train.trial.results import PhaseMemory, Trial
-from harness.train.trial.step import TrialSize
+from harness.train.trial.results import PhaseMemory, Trial, TrialSize
 from tests.train.made_hugging_face import SMALL, config
 
 SHAPE = (
@@ -55,7 +54,11 @@ def test_a_trial_on_a_cpu_measures_what_a_cpu_can(trial: Trial) -> None:
 def test_the_card_says_of_each_row_whether_it_was_measured(trial: Trial) -> None:
     rows = {row.name: row for row in device_card.rows_of(trial)}
     for name in ("peak memory of the rollout", "peak memory of the update"):
-        assert (rows[name].value, rows[name].value_text) == (None, NO_GPU)
+        assert rows[name].value is None
+        assert rows[name].value_text.startswith(
+            f"{NO_GPU}; estimated for a run's longest step on a GPU, {trial.longest.words}: "
+        )
+        assert (rows[name].wanted, rows[name].verdict) == ("", "")
     assert rows["wake, and send the weights"].value_text == NO_GPU
     assert rows["engine's log-probabilities from the trainer's"].status == "ok"
 

@@ -187,6 +187,25 @@ def test_ceilings_are_ranged_as_numbers_and_equal_ends_said_once() -> None:
     assert findings.onset_finding(analysis, runs) == "collapse from step 346 in all 3 runs"
 
 
+@pytest.mark.parametrize(
+    ("regimes", "finding"),
+    [
+        ((None,), "too short for an onset"),
+        ((None, None), "too short for an onset in both runs"),
+        (("learning", None), "no onset in 1, too short for an onset in 1"),
+        (("learning", "learning"), "no onset in any run"),
+    ],
+)
+def test_of_a_run_too_short_to_look_for_an_onset_none_is_denied(
+    regimes: tuple[str | None, ...], finding: str
+) -> None:
+    runs = [
+        dataclasses.replace(made.fitted(f"r/{n}", seed=None)[0], onset=None, regime=regime)
+        for n, regime in enumerate(regimes)
+    ]
+    assert findings.onset_finding(made.analysis([made.fitted("r/0")]), runs) == finding
+
+
 def test_a_reason_that_several_paths_share_is_said_once() -> None:
     skipped = [
         SkippedPath("runs/4", "repeat"),

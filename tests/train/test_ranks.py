@@ -141,8 +141,8 @@ def test_a_bug_in_a_rank_has_its_name_and_its_traceback(tmp_path: Path) -> None:
         ),
         (
             {"trainer": TrainerConfig(gpus=4, conversations=16), "algorithm": AlgorithmConfig()},
-            "trainer.conversations must be at least one group per rank, got 2 of 8 with "
-            "trainer.gpus=4",
+            "trainer.conversations must be at least one group per rank, got 2 groups of 8 "
+            "conversations with trainer.gpus=4",
         ),
     ],
 )

@@ -154,9 +154,11 @@ def test_a_second_interrupt_ends_it_at_once(tmp_path: Path) -> None:
 def test_a_step_longer_than_the_grace_is_abandoned(tmp_path: Path) -> None:
     run, child = long_step(tmp_path, grace_s=0.3)
     child.terminate()
-    out, _ = child.communicate(timeout=3)
+    out, err = child.communicate(timeout=3)
     assert child.returncode == 75
     assert json.loads(out.splitlines()[-1])["status"] == "stopped"
+    resume = f"no checkpoint is saved, continue with `harness resume {run.path}`"
+    assert err.endswith(f"0.3 s after a stop request (trainer.grace_s); {resume}\n")
     assert status(run)["reason"] == (
         "ended within step 1, 0.3 s after a stop request (trainer.grace_s)"
     )

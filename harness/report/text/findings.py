@@ -13,6 +13,9 @@ from harness.law.group_results import Analysis, SeedMean
 from harness.law.results import Identifiability, Interval, RunResult, RunSeries
 from harness.report.text import alternatives, naming, wording
 
+TOO_SHORT = "too short for an onset"
+"""Said of runs with too few rows to look for one."""
+
 
 def law_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
     """Return `ceiling 0.81 [0.78, 0.84], law holds` or `ceiling not identified, law undetermined`.
@@ -78,7 +81,9 @@ def _invalid_users(runs: Sequence[RunResult]) -> str:
 
 
 def onset_finding(analysis: Analysis, runs: Sequence[RunResult]) -> str:
-    """Return `collapse from step 212 [205, 220]` or `no onset`; for several runs, their counts."""
+    """Return `collapse from step 212 [205, 220]`, `no onset` or `too short for an onset`; for
+    several runs, their counts.
+    """
     finished, note = _runs_in_means(analysis, runs)
     return f"{_onsets(finished)}{note}{_diverged(analysis, runs)}"
 
@@ -91,10 +96,11 @@ def _diverged(analysis: Analysis, runs: Sequence[RunResult]) -> str:
 
 
 def _onsets(runs: Sequence[RunResult]) -> str:
+    too_short = sum(run.onset is None and run.regime is None for run in runs)
     if len(runs) == 1:
-        return wording.onset_words(runs[0].onset)
+        return TOO_SHORT if too_short else wording.onset_words(runs[0].onset)
     onsets = [run.onset for run in runs if run.onset is not None]
-    if not onsets:
+    if not onsets and not too_short:
         return "no onset in any run"
     kinds = Counter(onset.kind for onset in onsets)
     parts = []
@@ -104,8 +110,10 @@ def _onsets(runs: Sequence[RunResult]) -> str:
         range_text = (" and " if count == 2 else " to ").join(ends)
         words = wording.ONSET_WORDS.get(kind, wording.without_underscores(kind))
         parts.append(f"{words} {range_text} {wording.in_runs(count, len(runs))}")
-    no_onset = len(runs) - len(onsets)
-    return ", ".join([*parts, f"no onset in {no_onset}"] if no_onset else parts)
+    no_onset = len(runs) - len(onsets) - too_short
+    parts += [f"no onset in {no_onset}"] if no_onset else []
+    parts += [f"{TOO_SHORT} {wording.in_runs(too_short, len(runs))}"] if too_short else []
+    return ", ".join(parts)
 
 
 def _ceiling(analysis: Analysis, runs: Sequence[RunResult]) -> str:

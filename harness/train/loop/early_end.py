@@ -17,7 +17,7 @@ from types import FrameType
 
 from harness.config.run import TrainerConfig
 from harness.errors import EXIT_INTERRUPTED_TWICE, HarnessError, StoppedError
-from harness.records import run_status
+from harness.records import checkpoints, run_status
 from harness.train.loop.attempt_records import AttemptRows
 from harness.train.loop.progress_lines import say
 from harness.utils import safe_text
@@ -128,9 +128,17 @@ class StopHandlers:
             run_status.write(self._run.status, replace(updated, **rows))
             self._rows.log.emit({"event": "end", **fields})
             where = f"{self._run.path}: "
-            say(f"harness: {where}{reason.removeprefix(where)}\n")
+            saved = self._saved() if within else ""
+            say(f"harness: {where}{reason.removeprefix(where)}{saved}\n")
         finally:
             os._exit(exit_code)
+
+    def _saved(self) -> str:
+        """Say from which step the run can continue, and by which command."""
+        steps = map(checkpoints.step_of, checkpoints.all_in(self._run.checkpoints))
+        last = max(steps, default=None)
+        saved = "no checkpoint is saved" if last is None else f"step {last} is saved"
+        return f"; {saved}, continue with `harness resume {shlex.quote(str(self._run.path))}`"
 
 
 class Deadline:

@@ -30,12 +30,18 @@ from harness.train.memory import estimate
 from harness.train.objective.own_tokens import own_entropies, own_log_probabilities
 from harness.train.ranks.work import precision
 from harness.train.rollout.speaker import TokenTrajectory
-from harness.train.trial.results import EngineGap, Gpu, PhaseMemory, Precision, Trial
+from harness.train.trial.results import (
+    EngineGap,
+    Gpu,
+    PhaseMemory,
+    Precision,
+    Trial,
+    TrialSize,
+)
 from harness.train.trial.step import (
     CudaMeter,
     MeasuredPhase,
     Meter,
-    TrialSize,
     WallClockMeter,
     full_size,
     learn,
@@ -85,6 +91,7 @@ def _measure(config: RunConfig, scratch: Path) -> Trial:
     began, device = time.monotonic(), start.device_of(config)
     torch.set_num_threads(config.trainer.threads)
     size = size_on(device, config)
+    safe_text.say("loads the model")
     models = start.load(config, device)
     if device == "cpu":  # as start.load does
         config = replace(config, policy=replace(config.policy, dtype="float32"))
@@ -96,13 +103,16 @@ def _measure(config: RunConfig, scratch: Path) -> Trial:
     if device == "cuda":
         meter = CudaMeter(_allocated(device) - before_engine)
     try:
+        safe_text.say(f"holds {size.words}")
         rollout_phase = meter.over(partial(rollout, config, models, engine, size))
         trained, shorter = rollout_phase.value, trained_size(config, size)
         if shorter != size:
             trained = rollout(config, models, engine, shorter)
         old_logp = _logp(config, models, trained)
+        safe_text.say("makes one update")
         update_phase = meter.over(partial(learn, config, models, trained, optimiser))
         stale = _logp(config, models, trained)
+        safe_text.say("compares the engine's log-probabilities with the trainer's")
         gap = _gap(config, models, engine, size, (trained, old_logp, stale))
     finally:
         engine.close()
@@ -110,10 +120,12 @@ def _measure(config: RunConfig, scratch: Path) -> Trial:
     trajectories = trained[:COMPARED]
     prompt = len(models.chat.opening(""))
     del models, engine
+    safe_text.say("compares bfloat16 with float32")
     return Trial(
         device=device,
         gpu=_gpu() if device == "cuda" else None,
         size=size,
+        longest=full_size(config),
         precision=_precision(config, device, trajectories),
         engine=gap,
         phases=_phases(config, prompt, (rollout_phase, update_phase)),

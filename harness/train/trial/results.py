@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.train.trial.step import TrialSize
+
+@dataclass(frozen=True)
+class TrialSize:
+    """The size of a trial's conversations."""
+
+    conversations: int
+    turns: int
+    turn_tokens: int
+
+    @property
+    def words(self) -> str:
+        return (
+            f"{self.conversations} conversations of {self.turns} turns of at most "
+            f"{self.turn_tokens} tokens"
+        )
 
 
 @dataclass(frozen=True)
@@ -65,6 +79,8 @@ class Trial:
     gpu: Gpu | None
     """None on a CPU."""
     size: TrialSize
+    longest: TrialSize
+    """Size of a run's longest step, which the estimates of `phases` are for."""
     precision: Precision
     engine: EngineGap
     phases: tuple[PhaseMemory, ...]

@@ -30,20 +30,12 @@ from harness.train.ranks.work import precision
 from harness.train.rollout.batch import ROLLOUT_STREAM, rng_of
 from harness.train.rollout.speaker import LanguageSpeaker, TokenTrajectory
 from harness.train.rollout.start_judge import judge_of
+from harness.train.trial.results import TrialSize
 
 WORDS = "I do not know what to do about it."
 STEP = 0
 """A step number that no run has, since runs count from 1."""
 Result = TypeVar("Result")
-
-
-@dataclass(frozen=True)
-class TrialSize:
-    """The size of a trial's conversations."""
-
-    conversations: int
-    turns: int
-    turn_tokens: int
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,12 @@ def _is_help(error: Any) -> bool:
 
 
 def _usage_error(error: Any) -> int:
-    text = (_option_error(error) or _suggest_option(error) or error.format_message()).rstrip(".")
+    text = (
+        _option_error(error)
+        or _suggest_option(error)
+        or _kept_config(error)
+        or error.format_message()
+    ).rstrip(".")
     end = "" if text.endswith("?") else "."
     say(f"{text}{end} See `{_command(error)} --help`.")
     return ConfigError.exit_code
@@ -130,6 +135,14 @@ def _suggest_option(error: Any) -> str | None:
     option = getattr(error, "option_name", None)
     instead = INSTEAD.get((_command(error).partition(" ")[2], str(option)))
     return f"{error.format_message().rstrip('.')}: {instead}" if option and instead else None
+
+
+def _kept_config(error: Any) -> str | None:
+    """Return a message for overrides behind `harness resume RUN`, or None for another error."""
+    message: str = error.format_message().rstrip(".")
+    if not _command(error).endswith(" resume") or "extra argument" not in message:
+        return None
+    return f"{message}: a run that is resumed keeps its config; `harness train` starts another"
 
 
 def _command(error: Any) -> str:

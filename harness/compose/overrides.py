@@ -213,6 +213,11 @@ def _check_ours(word: ParsedOverride) -> None:
     is_label = set_by_option(word.key)
     if is_label is not None:
         raise ConfigError(f"{without_secret(word.text)}: {is_label}")
+    if word.prefix == "~" and "." in word.key and word.key in known_keys():
+        raise ConfigError(
+            f"{word.text}: only a whole group can be left out, got a key of "
+            f"{word.key.split('.')[0]}; set it, as in {word.key}=VALUE"
+        )
     if word.prefix == "+":
         is_key = word.key in known_keys()
         why = "has a value already; drop the '+'" if is_key else "needs no '+'; drop it"

@@ -35,6 +35,10 @@ WRONG = {
         "No such option: --dir: name the folder without an option, as in `harness resume PATH`"
         ". See",
     ),
+    "a word for a run to resume": (
+        ["resume", "X", "seed=2"],
+        "argument(s) (seed=2): a run that is resumed keeps its config; `harness train` starts",
+    ),
     "option without value": (["train", "--dir"], "Option '--dir' requires an argument."),
     "missing option": (["train", "seed=1"], "Missing option '--dir'."),
     "bad choice": (["sweep", "--on-failure", "retry"], "'retry' is not one of 'continue', 'stop'"),

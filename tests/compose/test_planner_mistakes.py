@@ -152,7 +152,8 @@ MISTAKES = {
     "trainer.grace_s=${oc.env:HOME}": "a value may refer to other keys, but not to a",
     "trainer.steps=${nope}": "Interpolation key 'nope' not found",
     "trainer.steps=${trainer.steps}": "trainer.steps: Recursive interpolation detected",
-    "~trainer.steps": "trainer.steps: TrainerConfig (DictConfig) does not support deletion",
+    "~trainer.steps": "~trainer.steps: only a whole group can be left out, got a key of trainer; "
+    "set it, as in trainer.steps=VALUE",
     "~difficulty=hard": "Could not delete 'difficulty=hard'",
 }
 

@@ -12,7 +12,7 @@ from harness.study import arms, cost, file
 from tests.present import present
 
 SWEEPS = Path(__file__).parents[2] / "sweeps" / "README.md"
-STATED = {"algorithm_or_prior": 20, "at_best_rates": 10}
+STATED = {"at_best_rates": 10}
 """Studies that are stated and not run: their number of seeds."""
 
 

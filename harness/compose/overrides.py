@@ -224,7 +224,8 @@ def _check_ours(word: ParsedOverride) -> None:
         raise ConfigError(f"{word.text}: {word.key} {why}")
     if word.key in keys.groups() and word.prefix != "~":
         for value in word.values:
-            ranges.one_of(word.key, typed_value(value), search_path.options(word.key))
+            name = value if isinstance(value, str) else typed_value(value)
+            ranges.one_of(word.key, name, search_path.options(word.key))
     for value, text in zip(word.values, word.texts, strict=True) if word.prefix != "~" else ():
         problem = not_a_mapping(word.key, value, text)
         if problem:

@@ -109,3 +109,12 @@ def test_an_option_cannot_state_keys_of_another_kind() -> None:
 def test_a_level_whose_name_cannot_name_a_folder_is_refused() -> None:
     write("conf/difficulty/my level.yaml", "name: my level\n")
     assert "since it names the run's folder, got 'my level'" in refusal("difficulty=my level")
+
+
+@pytest.mark.parametrize(
+    ("name", "typed"), [("007", "'007'"), ("1", "1"), ("my_level", "my_level")]
+)
+def test_an_option_may_have_a_name_that_looks_like_a_number(name: str, typed: str) -> None:
+    write(f"conf/difficulty/{name}.yaml", f"name: '{name}'\nturn_cap: 3\n")
+    (point,) = planner.plan([f"difficulty={typed}"]).points
+    assert point.config.difficulty.name == name

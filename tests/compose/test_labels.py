@@ -112,7 +112,7 @@ def test_a_level_whose_name_cannot_name_a_folder_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "typed"), [("007", "'007'"), ("1", "1"), ("my_level", "my_level")]
+    ("name", "typed"), [("007", "'007'"), ("1", "'1'"), ("my_level", "my_level")]
 )
 def test_an_option_may_have_a_name_that_looks_like_a_number(name: str, typed: str) -> None:
     write(f"conf/difficulty/{name}.yaml", f"name: '{name}'\nturn_cap: 3\n")

@@ -21,6 +21,7 @@ from harness.train.memory import estimate
 from harness.train.objective import micro_batches
 from harness.train.rollout.speaker import TokenTrajectory
 from harness.train.trial import step
+from harness.train.trial.results import TrialSize
 from tests.train.made_hugging_face import SMALL, config
 
 SHAPE = replace(
@@ -120,7 +121,7 @@ def test_the_entropies_that_a_remedy_needs_are_taken_in_parts_as_the_update_is(
     remedy = RemedyConfig("forking_tokens", {"forking_tokens": {"share": 0.5}})
     given = replace(config(SMALL, tokens_at_once=16), remedy=remedy)
     models = start.load(given, "cpu")
-    size = step.TrialSize(conversations=4, turns=2, turn_tokens=8)
+    size = TrialSize(conversations=4, turns=2, turn_tokens=8)
     talked = step.rollout(given, models, TransformersEngine(models.learner), size)
     passes, plain = list[tuple[bool, int]](), Qwen3Model.forward
 
@@ -140,7 +141,7 @@ def test_without_a_limit_to_its_gradient_the_trial_makes_an_update_as_a_run_does
     given = config(SMALL)
     given = replace(given, algorithm=replace(given.algorithm, max_grad_norm=0.0))
     models = start.load(given, "cpu")
-    size = step.TrialSize(conversations=4, turns=1, turn_tokens=4)
+    size = TrialSize(conversations=4, turns=1, turn_tokens=4)
     talked = step.rollout(given, models, TransformersEngine(models.learner), size)
     before = [weight.clone() for weight in models.learner.parameters()]
     step.learn(given, models, talked, step.optimiser_of(given, models, 1e-2))

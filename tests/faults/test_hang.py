@@ -67,7 +67,8 @@ def test_a_step_past_its_deadline_ends_the_run_to_be_resumed(tmp_path: Path) -> 
     }
     reason = "ended within step 1, after 0.3 s in it (trainer.deadline_s)"
     assert (status(run)["status"], status(run)["reason"]) == ("stopped", reason)
-    assert err == f"harness: {run.path}: {reason}\n"
+    saved = f"no checkpoint is saved, continue with `harness resume {run.path}`"
+    assert err == f"harness: {run.path}: {reason}; {saved}\n"
 
 
 @pytest.mark.slow
@@ -90,7 +91,7 @@ def test_a_run_that_failed_waits_for_its_last_checkpoint_until_the_deadline(tmp_
     assert done.returncode == 75, done.stderr
     reason = "ended within step 2, after 10 s in it (trainer.deadline_s)"
     assert (status(run)["status"], status(run)["reason"]) == ("stopped", reason)
-    assert f"harness: {run.path}: {reason}\n" in done.stderr
+    assert f"harness: {run.path}: {reason}; " in done.stderr
     assert finish(run)[0] == 0
 
 

@@ -7,6 +7,7 @@ one, vLLM's CPU build, is in test_vllm_lora.py.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -227,18 +228,33 @@ def test_a_server_that_is_restarted_is_given_the_adapters_again(base: Path, tmp_
             before = contract.spoken(engine)
             sampler = engine.sampler(1, 3, 1.3)
             server.end()
-            nothing_said = torch.zeros((1, 2), dtype=torch.float64)
             with pytest.raises(StoppedError, match=r"must answer as `vllm serve` does, got: "):
-                sampler.speak([0], [[5]], nothing_said)
-            lost = [
-                engine.sampler(1, 3, 1.3).begin_turn([0], [[word]], nothing_said) for word in (5, 6)
-            ]
+                sampler.speak([0], [[5]], torch.zeros((1, 2), dtype=torch.float64))
             server.begin()
             after = contract.spoken(engine)
-            assert [len(turns()) for turns in lost] == [1, 1], "they are drawn again"
         engine.close()
     assert before == after
     assert [one["what"] for one in server.told()] == ["loaded", "loaded", "dropped"]
+
+
+@pytest.mark.slow
+def test_turns_that_a_restart_lost_are_drawn_again_together(base: Path, tmp_path: Path) -> None:
+    with serving(base, tmp_path) as server:
+        engine = adapted(base, server, tmp_path / "adapters")
+        with engine.awake():
+            server.end()
+            uniforms = torch.zeros((1, 2), dtype=torch.float64)
+            first, second = (
+                engine.sampler(1, 3, 1.3).begin_turn([0], [[word]], uniforms) for word in (5, 6)
+            )
+            time.sleep(1.0)  # until both have failed
+            server.begin()
+            assert len(first()) == 1
+            time.sleep(2.0)  # until the second has been drawn beside the first
+            server.end()
+            assert len(second()) == 1, "it was drawn before it was asked for"
+            server.begin()
+        engine.close()
 
 
 @pytest.mark.slow

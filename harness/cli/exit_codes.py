@@ -140,7 +140,8 @@ def _suggest_option(error: Any) -> str | None:
 def _kept_config(error: Any) -> str | None:
     """Return a message for overrides behind `harness resume RUN`, or None for another error."""
     message: str = error.format_message().rstrip(".")
-    if not _command(error).endswith(" resume") or "extra argument" not in message:
+    has_overrides = "extra argument" in message and "=" in message
+    if not (has_overrides and _command(error).endswith(" resume")):
         return None
     return f"{message}: a run that is resumed keeps its config; `harness train` starts another"
 

@@ -134,11 +134,16 @@ class StopHandlers:
             os._exit(exit_code)
 
     def _saved(self) -> str:
-        """Say from which step the run can continue, and by which command."""
-        steps = map(checkpoints.step_of, checkpoints.all_in(self._run.checkpoints))
-        last = max(steps, default=None)
-        saved = "no checkpoint is saved" if last is None else f"step {last} is saved"
-        return f"; {saved}, continue with `harness resume {shlex.quote(str(self._run.path))}`"
+        """Say from which step the run can continue, and by which command; empty if the disk does
+        not say.
+        """
+        try:
+            kept = checkpoints.all_in(self._run.checkpoints)
+        except OSError:
+            return ""
+        last = f"step {checkpoints.step_of(kept[-1])}" if kept else "no checkpoint"
+        resume = f"`harness resume {shlex.quote(str(self._run.path))}`"
+        return f"; {last} is saved, continue with {resume}"
 
 
 class Deadline:

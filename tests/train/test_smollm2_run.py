@@ -84,7 +84,7 @@ def test_a_real_model_goes_through_every_stage_to_the_figure(whole: RunFolder) -
 
 
 def test_a_resumed_run_ends_with_the_same_bytes(whole: RunFolder, tmp_path: Path) -> None:
-    """The run as a SIGKILL in its second step leaves it; a SIGTERM is below, with its minutes."""
+    """It is resumed from a folder as a SIGKILL in the second step leaves it."""
     run = RunFolder(Path(shutil.copytree(whole.path, tmp_path / "run")))
     first, _ = run.metrics.read_text().splitlines(keepends=True)
     run.metrics.write_text(first)

@@ -117,13 +117,15 @@ def test_turns_that_are_asked_for_meanwhile_are_drawn_beside_those_under_way() -
 
 
 def test_a_sampler_that_is_closed_draws_no_more() -> None:
+    before = set(threading.enumerate())
     with serving() as server:
         server.hangs_s = 0.3
         completions = ServerSampler(server.url, 10, print)
         turns = completions.begin(ASK)
         completions.close()
         assert turns.is_ready
-        assert not any(thread.name.startswith("turn") for thread in threading.enumerate())
+        begun_here = set(threading.enumerate()) - before
+        assert not any(thread.name.startswith("turn") for thread in begun_here)
 
 
 @pytest.mark.parametrize("status", [500, 404])

@@ -35,7 +35,7 @@ def trust(host: Host = None, variable: Variable = None, remove: Remove = False) 
 Gpu = Annotated[
     bool,
     typer.Option(
-        "--gpu", help="Test a policy on this machine's device, a minute on a GPU, and write a card."
+        "--gpu", help="Test a policy on this machine's device (a minute on a GPU) and write a card."
     ),
 ]
 Card = Annotated[

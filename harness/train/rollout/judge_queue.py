@@ -1,8 +1,8 @@
 """One judge for conversations that go on by themselves: it scores replies in batches as they end.
 
 A pass of the start model takes nearly as long for one reply as for many. So a reply waits for
-others, but not for all: while it waits, the engine draws on. A prefix that all conversations share
-is read once in the first pass alone, and by each that is not in it.
+others, but not for all: while it waits, the engine draws on. In the first pass a prefix that
+its conversations share is read once; a conversation that comes later reads it for itself.
 """
 
 from __future__ import annotations

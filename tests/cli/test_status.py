@@ -15,7 +15,7 @@ from harness.testing.commands import TABULAR, command, harness, here
 from tests.cli.made_lists import a_sweep, made
 from tests.cli.terminal import on_terminal
 
-SHORT = (*TABULAR, "difficulty=easy", "trainer.steps=400", "difficulty.turn_cap=2")
+SHORT = (*TABULAR, "difficulty=easy", "trainer.steps=200", "difficulty.turn_cap=2")
 
 
 def test_a_sweep_shows_its_name_and_note_first(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
     assert shown.code == 0
     assert "running" in shown.plain
     *_, last, legend = shown.lines
-    assert last.split()[:3] == ["one", "done", "400/400"]
+    assert last.split()[:3] == ["one", "done", "200/200"]
     assert legend.startswith("H, R, emotion: last batch")
 
 

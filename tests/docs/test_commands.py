@@ -11,6 +11,7 @@ from tests.docs.pages import CHECKOUT, PAGES, Shown, agrees, commands, session
 
 PLANNED = ("sweep", "study")
 """Commands that say with --dry-run what they would do."""
+OF_A_LANGUAGE_MODEL = {"simulator.reader=lm", "policy=smollm2_135m", "+sweeps=a_model_that_speaks"}
 COMMANDS = [shown for page in PAGES for shown in commands(page)]
 
 
@@ -33,8 +34,8 @@ def test_its_command_and_options_exist(shown: Shown) -> None:
 
 
 def marks(shown: Shown) -> list[pytest.MarkDecorator]:
-    """Where a reader is a language model, its weights are looked through: half a minute."""
-    return [pytest.mark.slow] if "simulator.reader=lm" in shown.words else []
+    """Where a reader or a policy is a language model, its weights are looked through: 10 to 30 s."""
+    return [pytest.mark.slow] if OF_A_LANGUAGE_MODEL & set(shown.words) else []
 
 
 @pytest.mark.parametrize(

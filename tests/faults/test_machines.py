@@ -49,7 +49,7 @@ def test_a_user_without_a_home(
         monkeypatch.delenv(name, raising=False)
     done = on(NOBODY, "train", *SHORT, "--dir", "d", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    fit = on(NOBODY, "fit-entropy-law", "d", "--json", cwd=tmp_path)
+    fit = on(NOBODY, "fit-entropy-law", "d", "--json", "--figures", "none", cwd=tmp_path)
     assert fit.returncode == 0, fit.stderr
     assert sentence(fit) == "harness: results in d/law"
     assert len(json.loads(fit.stdout)["runs"]) == 1

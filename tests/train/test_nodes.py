@@ -92,6 +92,7 @@ def ended(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str]]:
     return [(p.returncode, err) for p in processes for err in [p.communicate(timeout=300)[1]]]
 
 
+@pytest.mark.slow  # two whole runs; what two ranks compute is tested where they are on one machine
 def test_two_nodes_give_the_numbers_of_one(
     alone: RunFolder,  # noqa: F811
     slurm: dict[str, str],

@@ -78,6 +78,7 @@ TOO_MUCH: dict[str, str] = {
     "stop_curve": "runs of stop_runs",
     "stop_runs": "minutes",
     "strategy_reader": "a minute; tests/simulator/test_strategy_weights.py",
+    "study_arms": "tests/study/test_study_arms_table.py",
     "waves": "vLLM",
 }
 """What those take that are not started here, or what else starts them."""

@@ -169,6 +169,15 @@ def to_plain(stated: StudyStatement) -> dict[str, Any]:
     return dict(values)
 
 
+def from_plain(values: Mapping[str, Any]) -> StudyStatement:
+    """Build a statement from its `to_plain`. Raises TypeError or KeyError if malformed."""
+    parts = {
+        part: [link_of(name, link) for name, link in values[part].items()]
+        for part in ("links", "checks")
+    }
+    return StudyStatement(**{**values, **parts})
+
+
 def link_of(name: str, values: Mapping[str, Any]) -> Link:
     """Build a link from its values in `to_plain`. Raises TypeError for unknown keys."""
     probe = values.get("probe")

@@ -20,7 +20,7 @@ from harness.law import analysis
 from harness.law.compare import other_study, study_arms, study_outcome
 from harness.law.compare.study_outcome import StudyOutcome
 from harness.records import plain_file, study_file
-from harness.records.study_file import Link, StudyRecord, StudyStatement
+from harness.records.study_file import StudyRecord, StudyStatement
 from harness.study import looks
 from harness.study.looks import DAMAGED
 
@@ -152,22 +152,13 @@ def _last_statement(
 ) -> StudyStatement:
     """Return the statement that was last judged: the first one, with the changes since."""
     try:
-        first = _from_plain(record.stated)
+        first = study_file.from_plain(record.stated)
         return first if result is None else _apply_changes(first, result)
     except DAMAGED as error:
         rule = "must hold what a study states"
         raise DataError(
             f"{root / study_file.FILE}: {rule}; got {plain_file.one_line(error)}"
         ) from error
-
-
-def _from_plain(values: Mapping[str, Any]) -> StudyStatement:
-    parts = {part: _links(values[part]) for part in ("links", "checks")}
-    return StudyStatement(**{**values, **parts})
-
-
-def _links(values: Mapping[str, Mapping[str, Any]]) -> list[Link]:
-    return [study_file.link_of(name, link) for name, link in values.items()]
 
 
 LINK = ("quantity", "arm", "against", "direction", "margin", "evaluation", "net_of_null", "given")

@@ -34,7 +34,7 @@ def test_its_command_and_options_exist(shown: Shown) -> None:
 
 
 def marks(shown: Shown) -> list[pytest.MarkDecorator]:
-    """Where a reader or a policy is a language model, its weights are looked through: 10 to 30 s."""
+    """Where a language model is read, its weights are looked through: 10 to 30 s."""
     return [pytest.mark.slow] if OF_A_LANGUAGE_MODEL & set(shown.words) else []
 
 

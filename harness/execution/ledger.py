@@ -97,7 +97,7 @@ def refresh(sweep: Sweep) -> Sweep:
 
 
 def follow(sweep: Sweep) -> Sweep:
-    """`refresh`, without reading finished runs again; called every second."""
+    """`refresh`, without reading finished runs again."""
     return _update_rows(
         sweep, [row if row.status == "done" else with_current_status(row) for row in sweep.runs]
     )

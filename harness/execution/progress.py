@@ -133,7 +133,14 @@ def snapshots(
         ended = _wait(stop, wait_s)
         began_s = time.thread_time()
         yield [watcher.read() for watcher in watchers]
-        wait_s = max(every_s, (time.thread_time() - began_s) / MOST_SHARE)
+        wait_s = pause_s(time.thread_time() - began_s, every_s)
+
+
+def pause_s(work_s: float, every_s: float) -> float:
+    """Return the seconds to wait after polling for `work_s` CPU seconds: `every_s`, or more, so
+    that polling takes at most MOST_SHARE of a core.
+    """
+    return max(every_s, work_s / MOST_SHARE)
 
 
 def _wait(stop: threading.Event, wait_s: float) -> bool:

@@ -6,6 +6,7 @@ import contextlib
 import functools
 import sys
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import replace
@@ -270,11 +271,20 @@ def _run_in_background(root: Path, work: Callable[..., None], *arguments: Any) -
 
 
 def _keep_ledger(sweep: Sweep, stop: threading.Event) -> None:
-    keeper = LockKeeper(RunFolder(Path(str(sweep.dir))))
+    """Keep the sweep's lock, and write the status of its runs, until `stop` is set.
+
+    The lock is looked at every LOOK_EVERY_S; many runs are looked at less often, since reading
+    their folders would take a share of the core that they train on.
+    """
+    keeper, due_s = LockKeeper(RunFolder(Path(str(sweep.dir)))), 0.0
     while not stop.wait(LOOK_EVERY_S):
         with contextlib.suppress(StorageError, StoppedError):  # the last write reports the error
             keeper.renew()
+            if time.monotonic() < due_s:
+                continue
+            began_s = time.thread_time()
             sweep = ledger.follow(sweep)
+            due_s = time.monotonic() + progress.pause_s(time.thread_time() - began_s, 0.0)
     keeper.close()
 
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import sys
 import threading
 import time
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 from harness.cli import exit_codes
-from harness.execution import progress
+from harness.execution import ledger, progress, sweep
 from harness.execution.progress import RunWatcher
 from harness.execution.progress_view import RunView
+from tests.cli.made_lists import a_sweep
 
 VIEW = RunView("run", 100)
 
@@ -44,6 +48,34 @@ def test_what_is_quick_to_read_is_looked_at_as_often_as_asked() -> None:
 
 def test_what_takes_long_to_read_is_looked_at_less_often_and_once_at_the_end() -> None:
     assert times_looked(0.05, 0.5) == 2  # the second since `stop` is set: 2.5 s were to pass
+
+
+def test_the_share_is_of_a_core() -> None:
+    assert progress.pause_s(0.001, every_s=1.0) == 1.0
+    assert progress.pause_s(0.1, every_s=1.0) == pytest.approx(5.0)
+
+
+def test_the_ledger_of_many_runs_takes_a_small_share_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was read every second: 300 unfinished runs took an eighth of a core."""
+    monkeypatch.setattr(sweep, "LOOK_EVERY_S", 0.005)
+    root = a_sweep(tmp_path, *map(str, range(40)))
+    for name in range(40):
+        (root / str(name) / "run.json").unlink()  # so that none is done
+    stop, took_s = threading.Event(), list[float]()
+
+    def keep() -> None:
+        began_s = time.thread_time()
+        sweep._keep_ledger(ledger.read(root), stop)
+        took_s.append(time.thread_time() - began_s)
+
+    keeper = threading.Thread(target=keep)
+    keeper.start()
+    assert not stop.wait(2.0)
+    stop.set()
+    keeper.join()
+    assert took_s[0] < 0.5, "of 2 s"
 
 
 def outcome_of_an_interrupt(place: int) -> type[BaseException] | None:

@@ -38,6 +38,8 @@ def test_the_shipped_anchors_are_in_order(level: str) -> None:
     assert abs(anchored["random"]["listening"]) < 0.02
     assert abs(anchored["deaf"]["listening"]) < 0.01
     assert anchored["attentive"]["listening"] > 0.5
+    if level == "medium":
+        assert 1.3 < anchored["attentive"]["listening"] < 1.6, "nats, of at most ln 8 = 2.08"
     if level != "easy":  # where any fluent rotation is as good as listening
         assert rewards["deaf"] + 0.1 < rewards["attentive"] < rewards["optimum"]
 

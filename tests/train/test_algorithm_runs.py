@@ -11,6 +11,7 @@ from harness.config.curriculum import CurriculumConfig
 from harness.config.run import AlgorithmConfig, RemedyConfig, RunConfig
 from tests.train import made_language_runs as language
 from tests.train.made import finish, go_on, killed_after, make_run, rows_of, tabular
+from tests.train.made_hugging_face import SMALL
 
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "rloo": {"learning_rate": 60.0},
@@ -76,6 +77,7 @@ def test_remedies_that_add_to_a_loss_go_with_it(tmp_path: Path, kind: str) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("policy", ["tiny_smoke", "hf"])
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
@@ -85,12 +87,15 @@ def test_remedies_that_add_to_a_loss_go_with_it(tmp_path: Path, kind: str) -> No
     ],
 )
 def test_a_language_model_learns_by_it_and_goes_on_from_a_checkpoint(
-    tmp_path: Path, kind: str, options: dict[str, Any]
+    tmp_path: Path, kind: str, options: dict[str, Any], policy: str
 ) -> None:
     keys = {"group_size": 4} | {**ALGORITHMS[kind], "learning_rate": 5e-4} | options
     whole = language.config({"kind": kind, **keys}, steps=2, checkpoint_every=1)
     if kind == "critique_grpo":  # which takes conversations over at the run's own level
         whole = replace(whole, curriculum=CurriculumConfig(), difficulty=language.SHORT.hard)
+    if policy == "hf":  # random tokens: without noise there is nothing to learn from
+        noisy = replace(whole.difficulty, reward_noise=20.0)
+        whole = replace(whole, policy=SMALL, difficulty=noisy, curriculum=CurriculumConfig())
     straight = language.run_here(tmp_path / "straight", whole)
     stopped = language.run_here(tmp_path / "stopped", whole, stop_after=1)
     go_on(stopped)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -119,9 +120,10 @@ def plan(
     common, launcher, seeds = _split_overrides(file, typed, implied)
     words = list(_texts(common))
     points: dict[str, dict[int, Point]] = {}
+    compose = functools.cache(times.composed)  # composing is slow, and many arms differ in a rate
     for arm, arm_words in file.arms.items():
         try:
-            points[arm] = _points([*words, *arm_words], [*_texts(launcher), seeds])
+            points[arm] = _points([*words, *arm_words], [*_texts(launcher), seeds], compose)
         except ConfigError as error:
             is_seed = str(error).startswith(f"{SEED} ")
             where = _error_location(file, arm, bool(points), typed)
@@ -244,9 +246,11 @@ def _by_key(where: str, texts: Sequence[str]) -> dict[str, ParsedOverride]:
     return {word.key: word for word in words}
 
 
-def _points(words: Sequence[str], extra: Sequence[str]) -> dict[int, Point]:
+def _points(
+    words: Sequence[str], extra: Sequence[str], compose: times.Compose = times.composed
+) -> dict[int, Point]:
     """Return seed -> run of one arm."""
-    arm_plan: Plan = planner.plan([*times.resolve_factors(words), *extra])
+    arm_plan: Plan = planner.plan([*times.resolve_factors(words, compose), *extra])
     swept = [key for key in arm_plan.axes if key != SEED]
     if swept:
         raise ConfigError(f"an arm must have one value of each key, got several of {swept[0]}")

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import pytest
 
 from harness.compose import planner
+from harness.compose.plan import Plan
 from harness.errors import ConfigError
 from harness.study import file, times
+from tests.study.made import SMALL, planned, written
 
 RATE = "algorithm.learning_rate"
 
@@ -33,6 +38,27 @@ def test_words_without_a_factor_stay_as_they_are() -> None:
 def test_a_count_stays_a_whole_number() -> None:
     words = ["policy=tabular", "trainer.steps=100", "trainer.steps=*3/2"]
     assert times.resolve_factors(words) == ["policy=tabular", "trainer.steps=150"]
+
+
+def test_a_plan_composes_what_factors_multiply_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of three arms, two of which have a factor: each arm, and once what the factors are of."""
+    arms = f"  slow: [{RATE}=*1/3]\n  medium: []\n  fast: [{RATE}=*3]\n"
+    written(tmp_path, SMALL.replace("  medium: [difficulty=medium]\n", arms))
+    monkeypatch.chdir(tmp_path)
+    composed: list[list[str]] = []
+    plan = planner.plan
+
+    def seen(texts: Sequence[str]) -> Plan:
+        composed.append(list(texts))
+        return plan(texts)
+
+    monkeypatch.setattr(planner, "plan", seen)
+    planned()
+    bases = [words for words in composed if not any(word.startswith("seed=") for word in words)]
+    assert len(bases) == 1
+    assert len(composed) - len(bases) == 4
 
 
 ONLY = "only numeric keys can be multiplied, except seed and the keys of a remedy"

@@ -2,6 +2,8 @@
 
     OMP_NUM_THREADS=1 python -m benchmarks.algorithm_steps ROUNDS STEPS [NAME ...] [KEY=VALUE ...]
 
+NAME may have options of its own behind a colon: `kto:reference_point=mismatched`.
+
 A round has one run of each algorithm, or of each NAME, in this process and on one thread, between
 two of grpo, whose mean is what the round's runs are compared with: what slows the machine for
 minutes slows both. The rate is next to 0, so that all keep the start policy, and with it the length
@@ -100,8 +102,10 @@ def compared(one: Cost, grpo_s: float) -> Round:
 
 def planned(name: str, steps: int, words: list[str]) -> RunConfig:
     """A run of `name` in groups of 8, or of two sets of vpo."""
-    size = 16 if name == "vpo" else 8
-    own = [f"algorithm={name}", f"algorithm.group_size={size}", f"trainer.steps={steps}", *FIXED]
+    kind, *options = name.split(":")
+    size = 16 if kind == "vpo" else 8
+    own = [f"algorithm={kind}", f"algorithm.group_size={size}", f"trainer.steps={steps}", *FIXED]
+    own += [f"algorithm.options.{option}" for option in options]
     return planner.point(merged(own, words)).config
 
 
@@ -156,9 +160,9 @@ def _cost(run: RunFolder, drawing_s: float, scoring_s: float) -> Cost:
 
 
 def main(rounds: int, steps: int, given: list[str]) -> None:
-    words = [word for word in given if "=" in word]
+    names = [word for word in given if word.split(":")[0] in NAMES]
+    words = [word for word in given if word not in names]
     tabular = "policy=tabular" in words
-    names = [word for word in given if word not in words]
     names = names or [n for n in NAMES if tabular or n not in ("reptile", "vpo")]
     plain = planned("grpo", steps, words)
     configs = {name: planned(name, steps, words) for name in names}

@@ -18,7 +18,15 @@ from pathlib import Path
 from harness.compose.plan import Plan
 from harness.errors import DataError, FolderError, HarnessError
 from harness.execution import sweep_place, user_validity
-from harness.records import config_file, holder, run_folder, run_state, run_status, sweep_file
+from harness.records import (
+    config_file,
+    holder,
+    provenance,
+    run_folder,
+    run_state,
+    run_status,
+    sweep_file,
+)
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 
@@ -63,9 +71,10 @@ def _fill(
         replace(row, dir=str(root / row.name), planned_hash=config_file.choices_hash(point.config))
         for row, point in zip(dry_run_sweep(plan).runs, plan.points, strict=True)
     ]
+    made_by = provenance.current_versions()
     for row, point in zip(rows, plan.points, strict=True):
         validity = user_validity.record(point.config)
-        run_folder.create(RunFolder(root / row.name), point.config, validity)
+        run_folder.create(RunFolder(root / row.name), point.config, validity, made_by)
     sweep = Sweep(str(root), plan.axes, rows, tuple(command), name, note)
     sweep_file.write(root, sweep)
     return sweep

@@ -33,6 +33,7 @@ from harness.records import (
     run_lock,
     run_status,
 )
+from harness.records.provenance import MadeBy
 from harness.records.run_status import RunStatus
 
 
@@ -101,8 +102,14 @@ OWN_LEFTOVER = re.compile(
 """Files that a start killed before run.json can leave. All others are foreign."""
 
 
-def create(folder: RunFolder, config: RunConfig, validity: Mapping[str, Any] | None = None) -> None:
-    """Create a planned run in `folder`. `validity`: of its users, as stored in run.json.
+def create(
+    folder: RunFolder,
+    config: RunConfig,
+    validity: Mapping[str, Any] | None = None,
+    made_by: MadeBy | None = None,
+) -> None:
+    """Create a planned run in `folder`. `validity`: of its users, as stored in run.json; `made_by`:
+    the current versions, for a caller who creates many runs, since finding them takes a while.
 
     Raises ConfigError if the folder already holds a run or foreign files, FolderError if it cannot
     be created, DataError if simulator.profiles cannot be read.
@@ -118,7 +125,7 @@ def create(folder: RunFolder, config: RunConfig, validity: Mapping[str, Any] | N
             atomic.write_text(folder.profiles, plain_file.text(Path(config.simulator.profiles)))
     except OSError as error:
         raise FolderError(f"{folder.path}: {error.strerror or error}") from error
-    made_by = provenance.current_versions()
+    made_by = made_by or provenance.current_versions()
     run_status.write(
         folder.status,
         RunStatus(

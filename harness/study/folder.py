@@ -23,6 +23,7 @@ from harness.records import (
     config_file,
     holder,
     plain_file,
+    provenance,
     run_folder,
     run_status,
     study_file,
@@ -62,11 +63,11 @@ def create_or_complete(planned: PlannedStudy, root: Path) -> StudyRecord:
         compatibility.refuse_newer_sweep(root)
         record = _record(planned, previous, root)
         study_file.write(root, record)
-        points = _points_by_name(planned, record)
+        points, made_by = _points_by_name(planned, record), provenance.current_versions()
         for name, point in points.items():
             if not RunFolder(root / name).is_run():
                 validity = user_validity.record(point.config)
-                run_folder.create(RunFolder(root / name), point.config, validity)
+                run_folder.create(RunFolder(root / name), point.config, validity, made_by)
         sweep_file.write(root, _sweep(planned, root, record, points))
     return record
 

@@ -13,7 +13,8 @@ from harness.compose.plan import Point
 from harness.config.run import RunConfig, TrainerConfig
 from harness.errors import ConfigError, DataError
 from harness.execution import child_process, ledger, resume, stop_requests, sweep
-from harness.records import config_file, holder, run_folder, run_status
+from harness.records import config_file, holder, provenance, run_folder, run_status
+from harness.records.provenance import MadeBy
 from harness.records.run_folder import RunFolder
 from harness.records.run_status import RunStatus
 from harness.testing.commands import (
@@ -42,6 +43,23 @@ def make_sweep(monkeypatch: pytest.MonkeyPatch, where: Path, seeds: int = 3) -> 
     monkeypatch.chdir(where)
     points = [Point((f"seed={n}",), {"seed": n}, RunConfig(seed=n)) for n in range(seeds)]
     return Path(str(ledger.create(plan.build(points, ["seed"]), ["seed=range(3)"]).dir))
+
+
+def test_a_sweep_asks_once_what_its_runs_are_made_by(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """For each of 400 runs that took a process of git and a search of what is installed."""
+    asked, of_now = list[MadeBy](), provenance.current_versions
+
+    def seen() -> MadeBy:
+        asked.append(of_now())
+        return asked[-1]
+
+    monkeypatch.setattr(provenance, "current_versions", seen)
+    root = make_sweep(monkeypatch, tmp_path)
+    (made_by,) = asked
+    made = [run_status.read(RunFolder(path).status) for path in root.glob("*-seed*")]
+    assert [(run.git, run.versions) for run in made] == [(made_by.git, made_by.versions)] * 3
 
 
 @pytest.mark.slow

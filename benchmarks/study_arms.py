@@ -90,9 +90,13 @@ def lines(
         yield f"| {named} | {len(by_seed)} | {mean(list(by_seed.values()))} |"
     for pair in pairs:
         yield f"| {pair} | | {difference(pair, by_arm)} |"
-    tables = {link.crossed for link in stated.links if link.crossed is not None}
-    for table in tables if level else ():
-        rest = without(level or "", table)
+    if level is None:
+        return
+    tables = list(dict.fromkeys(link.crossed for link in stated.links if link.crossed is not None))
+    if not tables:
+        raise ConfigError(f"--without: needs a study with a crossed table, got {folder}")
+    for table in tables:
+        rest = without(level, table)
         of_rows = [by_arm[arm] for row in rest.arms for arm in row]
         for name, by_seed in crossed.components(rest, of_rows).items():
             yield f"| variance of {name} without {level} | | {mean(list(by_seed.values()))} |"

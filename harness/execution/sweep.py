@@ -280,11 +280,10 @@ def _keep_ledger(sweep: Sweep, stop: threading.Event) -> None:
     while not stop.wait(LOOK_EVERY_S):
         with contextlib.suppress(StorageError, StoppedError):  # the last write reports the error
             keeper.renew()
-            if time.monotonic() < due_s:
-                continue
-            began_s = time.thread_time()
-            sweep = ledger.follow(sweep)
-            due_s = time.monotonic() + progress.pause_s(time.thread_time() - began_s, 0.0)
+            if time.monotonic() >= due_s:
+                began_s = time.thread_time()
+                sweep = ledger.follow(sweep)
+                due_s = time.monotonic() + progress.pause_s(time.thread_time() - began_s, 0.0)
     keeper.close()
 
 

@@ -75,8 +75,9 @@ def study(opts: StudyOptions) -> int:
         _warn(planned)
         _note_invalid(configs)
         return 0
-    launcher.check(planned.launcher, configs)
-    if launcher.is_local(planned.launcher):
+    chosen = launcher.chosen(planned.launcher)
+    launcher.check(chosen, configs)
+    if chosen.is_local:
         gpu_lease.check(configs)
     grants = preflight.check(configs, typed_grants.grants(opts.overrides))
     notes = user_validity.check(configs)

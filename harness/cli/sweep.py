@@ -59,21 +59,20 @@ def sweep(opts: SweepOptions) -> int:
     configs = [point.config for point in plan.points]
     if not opts.overrides:
         exit_codes.say(_defaults_sentence(configs))
-    launcher.check(opts.overrides, configs)
-    is_local = launcher.is_local(opts.overrides)
-    if is_local:
+    chosen = launcher.chosen(opts.overrides)
+    launcher.check(chosen, configs)
+    if chosen.is_local:
         gpu_lease.check(configs)
     grants = preflight.check(configs, granted)
     notes = user_validity.check(configs)
     preflight.check_disk_space(configs, root or sweep_place.runs_folder())
     preflight.tell(grants)
     user_validity.tell(notes)
-    if is_local:  # a cluster's endpoint may answer its own machines alone
+    if chosen.is_local:  # a cluster's endpoint may answer its own machines alone
         preflight.ask_endpoints(configs, grants)
     created = ledger.create(plan, opts.overrides, root, opts.name, opts.note)
-    exit_codes.say(
-        f"{_count_runs(created.runs)} in {created.dir}{_expected_duration(configs, is_local)}"
-    )
+    expected = _expected_duration(configs, chosen.is_local)
+    exit_codes.say(f"{_count_runs(created.runs)} in {created.dir}{expected}")
     finished, code = sweeps.execute(Path(str(created.dir)), opts.retry_policy, granted=grants)
     if opts.as_json:
         exit_codes.print_json(finished.to_json())

@@ -42,23 +42,39 @@ LAUNCHERS = "hydra/launcher"
 WHERE = ("sweeps", LAUNCHERS, "hydra.launcher.")
 """Prefixes of the keys that determine where runs are executed; a sweep file may set a launcher."""
 OURS = planner.OURS
+JOBS = f"{OURS}_jobs"
+"""Name of the config that a launch composes: each job's number alone. The runs are planned before,
+and composing their keys again would take three times as long."""
+ConfigStore.instance().store(name=JOBS, node={"number": 0}, provider=OURS)
+
+
+def chosen(overrides: Sequence[str]) -> Launcher:
+    """Return the launcher that the overrides choose, with its settings from all sources. All are
+    checked, since the overrides of a sweep.json may come from somebody else.
+
+    Raises ConfigError for a launcher or a launcher setting that may not be chosen.
+    """
+    with planner.composing():
+        words = [word for word in parse(overrides) if word.key.startswith(WHERE)]
+        keys.check(words)
+        user_yaml.check(words, parse)
+        composed = planner.plain_config([word.text for word in words])
+        keys.check_settings(composed["hydra"])
+        return launcher_settings.parse_launcher(
+            composed["hydra"]["launcher"], planner.installed_launchers()
+        )
 
 
 def execute(
     dirs: Sequence[Path],
-    overrides: Sequence[str],
+    launcher: Launcher,
     runs_at_once: int,
     retry_policy: RetryPolicy,
     granted: frozenset[Grant] = frozenset(),
 ) -> None:
-    """Execute the runs planned in `dirs` with the launcher that `overrides` choose.
-
-    Raises ConfigError for a launcher or a launcher setting that may not be chosen, DeviceError if
-    Slurm refuses the jobs.
-    """
+    """Execute the runs planned in `dirs`. Raises DeviceError if Slurm refuses the jobs."""
     # joblib's tracker warns about what it cleans up after a sweep that is ended at once
     os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker:UserWarning")
-    launcher = _launcher(overrides)  # checked, since sweep.json may come from somebody else
     names = [str(path) for path in dirs]
     root = dirs[0].parent
     if launcher.plugin == slurm.PLUGIN:
@@ -73,7 +89,7 @@ def execute(
         _scratch(root, launcher) as scratch,
         _store_settings(launcher, runs_at_once, len(dirs)) as name,
     ):
-        words = [f"{LAUNCHERS}={name}", f"seed=range({len(dirs)})"]
+        words = [f"{LAUNCHERS}={name}", f"number=range({len(dirs)})"]
         with _quiet_start(launcher):
             _multirun(work, words, str(scratch))
 
@@ -85,22 +101,21 @@ def _quiet_start(launcher: Launcher) -> contextlib.AbstractContextManager[None]:
     return process.interrupt_kept_from_children()
 
 
-def check(overrides: Sequence[str], configs: Iterable[RunConfig] = ()) -> None:
-    """Raise DeviceError if a program that the chosen launcher needs is missing, and ConfigError if
-    it cannot start one of these runs on the number of nodes that it wants.
+def check(launcher: Launcher, configs: Iterable[RunConfig] = ()) -> None:
+    """Raise DeviceError if a program that the launcher needs is missing, and ConfigError if it
+    cannot start one of these runs on the number of nodes that it wants.
     """
-    launcher = _launcher(overrides)
     on_slurm = launcher.plugin == slurm.PLUGIN
     nodes.check_launcher(configs, launcher.settings.get("nodes") or 1 if on_slurm else None)
     if on_slurm:
         slurm.check()
 
 
-def count_queued(overrides: Sequence[str], root: Path) -> int:
+def count_queued(launcher: Launcher, root: Path) -> int:
     """Return how many jobs of earlier launches of the sweep in `root` are still in a cluster's
-    queue. Raises ConfigError as `execute` does, DeviceError if Slurm does not answer.
+    queue. Raises DeviceError if Slurm does not answer.
     """
-    return len(slurm.queued(root)) if _launcher(overrides).plugin == slurm.PLUGIN else 0
+    return len(slurm.queued(root)) if launcher.plugin == slurm.PLUGIN else 0
 
 
 @contextlib.contextmanager
@@ -122,19 +137,6 @@ def _scratch(root: Path, launcher: Launcher) -> Iterator[Path]:
         if launcher.is_local:
             with contextlib.suppress(OSError):
                 atomic.remove(path)
-
-
-def _launcher(overrides: Sequence[str]) -> Launcher:
-    """Return the launcher that the overrides choose, with its settings from all sources."""
-    with planner.composing():
-        words = [word for word in parse(overrides) if word.key.startswith(WHERE)]
-        keys.check(words)
-        user_yaml.check(words, parse)
-        composed = planner.plain_config([word.text for word in words])
-        keys.check_settings(composed["hydra"])
-        return launcher_settings.parse_launcher(
-            composed["hydra"]["launcher"], planner.installed_launchers()
-        )
 
 
 @contextlib.contextmanager
@@ -191,7 +193,7 @@ def _multirun(task: Any, overrides: Sequence[str], folder: str) -> list[Any]:
     hydra = GlobalHydra.instance().hydra
     assert hydra is not None
     words = [*overrides, *folder_words, *planner.QUIET, "hydra.mode=MULTIRUN"]
-    batches = hydra.multirun("config", task, words)
+    batches = hydra.multirun(JOBS, task, words)
     return [job.return_value for batch in batches for job in batch]
 
 
@@ -199,11 +201,6 @@ def _quote(path: str) -> str:
     """Quote a path for Hydra's override grammar, so that `${` is not an interpolation."""
     literal = re.sub(r"(\\*)\$\{", lambda match: 2 * match[1] + r"\${", path)
     return str(QuotedString(text=literal, quote=Quote.double).with_quotes())
-
-
-def is_local(overrides: Sequence[str]) -> bool:
-    """True if the launcher that the overrides choose executes runs on this machine."""
-    return _launcher(overrides).is_local
 
 
 def _execute(

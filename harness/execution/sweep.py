@@ -17,6 +17,7 @@ from rich.console import Console
 
 from harness import simulator
 from harness.compose import planner
+from harness.compose.launcher_settings import Launcher
 from harness.config.grant import Grant
 from harness.config.run import RunConfig
 from harness.errors import (
@@ -74,12 +75,13 @@ def execute(
     with holder.hold(RunFolder(root)), debug_log.logged_bugs(root):
         compatibility.refuse_newer_sweep(root)
         stop_requests.clear(root)
-        sweep = _wait_for_earlier_jobs(ledger.refresh(ledger.read(root)))
+        sweep = ledger.read(root)
+        chosen = launcher.chosen(sweep.command)
+        sweep = _wait_for_earlier_jobs(ledger.refresh(sweep), chosen)
         sweep, ready = _find_ready(sweep, only)
         if ready:
-            launcher.check(sweep.command, ready.values())
-        is_local = launcher.is_local(sweep.command)
-        if is_local:
+            launcher.check(chosen, ready.values())
+        if chosen.is_local:
             gpu_lease.check(ready.values())
         grants = preflight.check(ready.values(), granted)
         preflight.tell(grants - granted)
@@ -94,12 +96,10 @@ def execute(
                         _show_progress(sweep, dirs, configs),
                     ):
                         at_once = gpu_lease.runs_at_once(configs)
-                        begin = functools.partial(
-                            _launch, sweep.command, at_once, retry_policy, grants
-                        )
+                        begin = functools.partial(_launch, chosen, at_once, retry_policy, grants)
                         launch = (
                             begin
-                            if is_local
+                            if chosen.is_local
                             else functools.partial(_launch_on_cluster, begin, obey)
                         )
                         relaunch.execute(root, dirs, launch)
@@ -111,7 +111,7 @@ def execute(
         return sweep, _exit_code(root, select_rows(sweep, only))
 
 
-def _wait_for_earlier_jobs(sweep: Sweep) -> Sweep:
+def _wait_for_earlier_jobs(sweep: Sweep, chosen: Launcher) -> Sweep:
     """Wait for a cluster's jobs of an earlier launch, and return the refreshed sweep.
 
     Such jobs outlive a killed sweep, and hold the run folders that new jobs would need.
@@ -119,8 +119,8 @@ def _wait_for_earlier_jobs(sweep: Sweep) -> Sweep:
     root = Path(str(sweep.dir))
     if all(row.status == "done" for row in sweep.runs):
         return sweep
-    launcher.check(sweep.command)
-    jobs = launcher.count_queued(sweep.command, root)
+    launcher.check(chosen)
+    jobs = launcher.count_queued(chosen, root)
     if not jobs:
         return sweep
     safe_text.say(f"waiting for {jobs} jobs of an earlier launch, which Slurm still has")
@@ -216,13 +216,13 @@ def _make_again(run: RunFolder, config: RunConfig) -> None:
 
 
 def _launch(
-    words: Sequence[str],
+    chosen: Launcher,
     runs_at_once: int,
     retry_policy: RetryPolicy,
     granted: frozenset[Grant],
     dirs: Sequence[Path],
 ) -> None:
-    launcher.execute(dirs, words, runs_at_once, retry_policy, granted)
+    launcher.execute(dirs, chosen, runs_at_once, retry_policy, granted)
 
 
 def _launch_on_cluster(

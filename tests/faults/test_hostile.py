@@ -20,7 +20,7 @@ import pytest
 from harness import simulator
 from harness.compose import planner
 from harness.errors import ConfigError, DataError, DeviceError
-from harness.execution import child_process, gpu_lease, launcher, progress, retry
+from harness.execution import child_process, gpu_lease, launcher, progress
 from harness.records import checkpoints, holder, run_folder, run_lock, run_status
 from harness.records.metrics_log import MetricsLog
 from harness.records.run_folder import RunFolder
@@ -213,8 +213,7 @@ def test_a_shared_conf_runs_no_code(
     own = tmp_path / "conf" / "config.yaml"
     line = OWN_CONF[name].replace("BOMB", str(tmp_path / "bomb"))
     own.write_text(own.read_text().replace("  job: {chdir: false}", f"  {line}"))
-    runs = [tmp_path / "x"]
-    for act in (lambda: planner.plan([]), lambda: launcher.execute(runs, [], 1, retry.DEFAULT)):
+    for act in (lambda: planner.plan([]), lambda: launcher.chosen([])):
         with pytest.raises(ConfigError, match=rf"{name}: a file in conf/ or sweeps/ may change"):
             act()
     assert not (tmp_path / "bomb").exists()
@@ -239,7 +238,7 @@ def test_a_sweep_of_somebody_else_brings_no_launcher_of_its_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ConfigError, match=r"of hydra's own keys only|sweeps must be one of"):
-        launcher.execute([tmp_path / "run"], [word], 1, retry.DEFAULT)
+        launcher.chosen([word])
 
 
 def test_a_folder_for_locks_that_somebody_else_has_made_is_refused(

@@ -1,19 +1,13 @@
-"""Executes the unfinished runs of a sweep and keeps its ledger."""
+"""Executes the unfinished runs of a sweep."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
-import sys
-import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent import futures
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, cast
-
-from rich.console import Console
 
 from harness import simulator
 from harness.compose import planner
@@ -25,7 +19,6 @@ from harness.errors import (
     ConfigError,
     HarnessError,
     StoppedError,
-    StorageError,
     VersionError,
 )
 from harness.execution import (
@@ -34,13 +27,13 @@ from harness.execution import (
     launcher,
     ledger,
     preflight,
-    progress,
     relaunch,
     retry,
     slurm,
     start_model,
     stop_requests,
     user_validity,
+    watching,
 )
 from harness.execution.retry import RetryPolicy
 from harness.records import (
@@ -51,12 +44,11 @@ from harness.records import (
     run_folder,
     run_state,
 )
-from harness.records.holder import LockKeeper
 from harness.records.run_folder import RunFolder
 from harness.records.sweep_file import LedgerRow, Sweep
 from harness.utils import safe_text
 
-LOOK_EVERY_S = 1.0
+OBEY_EVERY_S = 1.0
 
 
 def execute(
@@ -93,7 +85,7 @@ def execute(
                 if start_model.prepare(configs, root):
                     with (
                         difficulty_cards.measured_in_background(root),
-                        _show_progress(sweep, dirs, configs),
+                        watching.watched(sweep, dirs, configs),
                     ):
                         at_once = gpu_lease.runs_at_once(configs)
                         begin = functools.partial(_launch, chosen, at_once, retry_policy, grants)
@@ -128,7 +120,10 @@ def _wait_for_earlier_jobs(sweep: Sweep, chosen: Launcher) -> Sweep:
     for row in sweep.runs:
         with contextlib.suppress(HarnessError):
             runs[Path(str(row.dir))] = run_folder.read_config(RunFolder(Path(str(row.dir))))
-    with stop_requests.on_signals(root, [*runs]), _show_progress(sweep, [*runs], [*runs.values()]):
+    with (
+        stop_requests.on_signals(root, [*runs]),
+        watching.watched(sweep, [*runs], [*runs.values()]),
+    ):
         slurm.wait(root)
     return ledger.refresh(sweep)
 
@@ -234,63 +229,9 @@ def _launch_on_cluster(
     """
     with futures.ThreadPoolExecutor(1) as pool:  # only the main thread may set signal handlers
         future = pool.submit(begin, dirs)
-        while not futures.wait([future], LOOK_EVERY_S).done:
+        while not futures.wait([future], OBEY_EVERY_S).done:
             obey()
         future.result()
-
-
-@contextlib.contextmanager
-def _show_progress(
-    sweep: Sweep, dirs: Sequence[Path], configs: Sequence[RunConfig]
-) -> Iterator[None]:
-    """Show progress and keep the ledger within the block."""
-    stop = threading.Event()
-    steps = [config.trainer.steps for config in configs]
-    root = Path(str(sweep.dir))
-    threads = [
-        threading.Thread(target=_run_in_background, args=(root, _keep_ledger, sweep, stop)),
-        threading.Thread(target=_run_in_background, args=(root, _show, dirs, steps, stop)),
-    ]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
-
-
-def _run_in_background(root: Path, work: Callable[..., None], *arguments: Any) -> None:
-    """Call `work`, in a thread; if it fails, report that and let the runs go on."""
-    try:
-        work(*arguments)
-    except Exception as error:
-        where = debug_log.log_traceback(root, error)
-        safe_text.say(f"progress display failed; the runs go on: {type(error).__name__}{where}")
-
-
-def _keep_ledger(sweep: Sweep, stop: threading.Event) -> None:
-    """Keep the sweep's lock, and write the status of its runs, until `stop` is set.
-
-    The lock is looked at every LOOK_EVERY_S; many runs are looked at less often, since reading
-    their folders would take a share of the core that they train on.
-    """
-    keeper, due_s = LockKeeper(RunFolder(Path(str(sweep.dir)))), 0.0
-    while not stop.wait(LOOK_EVERY_S):
-        with contextlib.suppress(StorageError, StoppedError):  # the last write reports the error
-            keeper.renew()
-            if time.monotonic() >= due_s:
-                began_s = time.thread_time()
-                sweep = ledger.follow(sweep)
-                due_s = time.monotonic() + progress.pause_s(time.thread_time() - began_s, 0.0)
-    keeper.close()
-
-
-def _show(dirs: Sequence[Path], steps: Sequence[int], stop: threading.Event) -> None:
-    console = Console(file=cast(IO[str], safe_text.Stream(sys.stderr)))
-    with contextlib.suppress(OSError):  # the terminal is closed; the runs go on
-        progress.watch(dirs, [path.name for path in dirs], steps, console, stop)
 
 
 def _exit_code(root: Path, rows: Sequence[LedgerRow]) -> int:

@@ -11,10 +11,11 @@ from types import ModuleType
 
 import pytest
 
-from harness.execution import launcher, progress, stop_requests
+from harness.execution import launcher, ledger, progress, stop_requests
 from harness.records import run_status
 from harness.records.run_folder import RunFolder
-from harness.testing.commands import TABULAR, here, ledger, only_sweep
+from harness.testing.commands import TABULAR, here, only_sweep
+from harness.testing.commands import ledger as rows_of
 from tests.faults.limited import quick
 from tests.train.made import make_run
 
@@ -105,14 +106,19 @@ def test_a_bug_of_the_sweep_itself_ends_it_and_is_in_its_debug_log(
     assert "in breaks" in (root / "debug.log").read_text()
 
 
+@pytest.mark.parametrize(
+    ("module", "name", "what"),
+    [(progress, "watch", "show progress"), (ledger, "follow", "keep sweep.json")],
+)
 def test_a_bug_beside_the_runs_costs_no_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str, what: str
 ) -> None:
-    done = sweep(monkeypatch, progress, "watch", tmp_path)
+    done = sweep(monkeypatch, module, name, tmp_path)
     root = only_sweep(tmp_path)
     assert done.returncode == 0, done.stderr
-    assert [row["status"] for row in ledger(root)] == ["done", "done"]
-    assert f"ZeroDivisionError; traceback in {root}/debug.log" in done.stderr
+    assert [row["status"] for row in rows_of(root)] == ["done", "done"]
+    said = f"could not {what}; the runs go on: ZeroDivisionError; traceback in {root}/debug.log"
+    assert said in done.stderr
     assert "in breaks" in (root / "debug.log").read_text()
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.cli import exit_codes
-from harness.execution import ledger, progress, sweep
+from harness.execution import ledger, progress, watching
 from harness.execution.progress import RunWatcher
 from harness.execution.progress_view import RunView
 from tests.cli.made_lists import a_sweep
@@ -59,7 +59,7 @@ def test_the_ledger_of_many_runs_takes_a_small_share_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It was read every second: 300 unfinished runs took an eighth of a core."""
-    monkeypatch.setattr(sweep, "LOOK_EVERY_S", 0.005)
+    monkeypatch.setattr(watching, "LOOK_EVERY_S", 0.005)
     root = a_sweep(tmp_path, *map(str, range(40)))
     for name in range(40):
         (root / str(name) / "run.json").unlink()  # so that none is done
@@ -67,7 +67,7 @@ def test_the_ledger_of_many_runs_takes_a_small_share_too(
 
     def keep() -> None:
         began_s = time.thread_time()
-        sweep._keep_ledger(ledger.read(root), stop)
+        watching.keep_ledger(ledger.read(root), stop)
         took_s.append(time.thread_time() - began_s)
 
     keeper = threading.Thread(target=keep)

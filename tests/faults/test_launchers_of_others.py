@@ -123,7 +123,7 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 FOREIGN = {
     "hydra.launcher.temp_folder=/tmp/x": "temp_folder: not a setting of the launcher joblib",
     "+hydra.launcher.x={_target_:os.system}": "of hydra's own keys only",
-    "+hydra.launcher.x={y:{z:1}}": "hydra.launcher.x.y.z: no such setting",
+    "+hydra.launcher.x={y:{z:1}}": "x.y.z: not a setting of the launcher joblib",
     "hydra.launcher.n_jobs=${oc.env:HOME}": "hydra.launcher.n_jobs: must be a whole number",
 }
 

@@ -38,16 +38,23 @@ def read(folder: Path) -> tuple[StudyStatement, ArmRuns]:
 
 
 def values(arms: ArmRuns, quantity: str, evaluation: str) -> dict[str, BySeed]:
-    """Return arm -> seed -> the number of its run. Runs without one are left out."""
+    """Return arm -> seed -> the number of its run. Runs without one are left out.
+
+    Raises ConfigError if no run has one.
+    """
     basis = ComparisonBasis(evaluation)
     of_arms = {
         arm: {seed: QUANTITIES[quantity].value(member, basis) for seed, member in runs.items()}
         for arm, runs in arms.runs.items()
     }
-    return {
+    found = {
         arm: {seed: interval.value for seed, interval in by_seed.items() if interval is not None}
         for arm, by_seed in of_arms.items()
     }
+    if not any(found.values()):
+        rule = "must be an evaluation of the runs, such as eval/medium/reward"
+        raise ConfigError(f"{evaluation}: {rule}; no run has {quantity} there")
+    return found
 
 
 def mean(of_seeds: Sequence[float]) -> str:

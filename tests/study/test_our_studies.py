@@ -12,7 +12,7 @@ from harness.study import arms, cost, file
 from tests.present import present
 
 SWEEPS = Path(__file__).parents[2] / "sweeps" / "README.md"
-STATED = {"critique_tiny": 3, "ppo_or_grpo_tiny": 3}
+STATED = {"ppo_or_grpo_tiny": 3}
 """Studies that are stated and not run: their number of seeds."""
 
 

@@ -80,7 +80,9 @@ def test_without_a_row_the_components_are_of_the_others(root: Path) -> None:
 
 
 def test_what_is_not_there_is_named(root: Path) -> None:
-    with pytest.raises(ConfigError, match=r"^medium: must be an evaluation of the runs, .* has gain"):
+    with pytest.raises(
+        ConfigError, match=r"^medium: must be an evaluation of the runs, .* has gain"
+    ):
         list(study_arms.lines(root, "gain", "medium", [], None))
     with pytest.raises(ConfigError, match=r"^grpo_wide-dapo: must be two of .*, A-B; it has grpo"):
         list(study_arms.lines(root, "gain", LEVEL, ["grpo_wide-dapo"], None))

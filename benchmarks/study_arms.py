@@ -47,7 +47,7 @@ def values(arms: ArmRuns, quantity: str, evaluation: str) -> dict[str, BySeed]:
         arm: {seed: QUANTITIES[quantity].value(member, basis) for seed, member in runs.items()}
         for arm, runs in arms.runs.items()
     }
-    found = {
+    found: dict[str, BySeed] = {
         arm: {seed: interval.value for seed, interval in by_seed.items() if interval is not None}
         for arm, by_seed in of_arms.items()
     }

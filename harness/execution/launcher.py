@@ -44,7 +44,7 @@ WHERE = ("sweeps", LAUNCHERS, "hydra.launcher.")
 OURS = planner.OURS
 JOBS = f"{OURS}_jobs"
 """Name of the config that a launch composes: each job's number alone. The runs are planned before,
-and composing their keys again would take three times as long."""
+and composing all their keys again would take more than twice as long."""
 ConfigStore.instance().store(name=JOBS, node={"number": 0}, provider=OURS)
 
 

@@ -23,10 +23,16 @@ LEVELS = ("difficulty=easy,hard",)
 SEEDS = 4
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Easy is run 0 to 3, hard 4 to 7."""
-    return write_runs(tmp_path / "pilot", seeds=SEEDS)
+    return write_runs(tmp_path_factory.mktemp("whole") / "pilot", seeds=SEEDS)
+
+
+@pytest.fixture
+def runs(whole: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copytree(whole, tmp_path / "pilot"))
 
 
 def ask(path: Path) -> PlanResult:

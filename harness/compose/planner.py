@@ -112,7 +112,9 @@ def _with_one_value(word: ParsedOverride, number: int) -> str:
 
 
 def _composer(words: Sequence[ParsedOverride]) -> Composer:
-    """Return a cached function that composes `words`, given the index of each one's value."""
+    """Return a cached function that composes `words`, given the index of each one's value. Whoever
+    calls it may set the keys that are swept on what it returns.
+    """
     first, options = _compose_checked([_with_one_value(w, 0) for w in words])
 
     @functools.cache

@@ -88,7 +88,13 @@ def execute(
                         watching.watched(sweep, dirs, configs),
                     ):
                         at_once = gpu_lease.runs_at_once(configs)
-                        begin = functools.partial(_launch, chosen, at_once, retry_policy, grants)
+                        begin = functools.partial(
+                            launcher.execute,
+                            launcher=chosen,
+                            runs_at_once=at_once,
+                            retry_policy=retry_policy,
+                            granted=grants,
+                        )
                         launch = (
                             begin
                             if chosen.is_local
@@ -208,16 +214,6 @@ def _make_again(run: RunFolder, config: RunConfig) -> None:
         run_folder.create(run, config, user_validity.record(config))
     except ConfigError as error:
         raise run_state.missing_status(run) from error
-
-
-def _launch(
-    chosen: Launcher,
-    runs_at_once: int,
-    retry_policy: RetryPolicy,
-    granted: frozenset[Grant],
-    dirs: Sequence[Path],
-) -> None:
-    launcher.execute(dirs, chosen, runs_at_once, retry_policy, granted)
 
 
 def _launch_on_cluster(

@@ -93,6 +93,15 @@ def test_a_points_own_words_make_the_same_point() -> None:
     assert again.config == point.config
 
 
+def test_no_point_of_a_product_has_a_value_of_another() -> None:
+    words = ["policy=tabular", "difficulty=easy,hard", "eval.levels=[easy],[],[medium,hard]",
+             "remedy=none,entropy_bonus", "eval.repeats=1,2", "seed=1,2"]  # fmt: skip
+    points = planner.plan(words).points
+    assert len(points) == 2 * 3 * 2 * 2 * 2
+    for point in points[::13]:  # each value of each axis, beside different others
+        assert planner.point(point.overrides).config == point.config
+
+
 def test_names_say_number_level_seed_and_what_else_is_swept() -> None:
     plan = planner.plan(["difficulty=easy", "algorithm.learning_rate=0.5,1e-3"])
     assert plan.names == ("0-easy-seed1-learning_rate0.5", "1-easy-seed1-learning_rate0.001")

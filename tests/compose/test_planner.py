@@ -98,7 +98,7 @@ def test_no_point_of_a_product_has_a_value_of_another() -> None:
              "remedy=none,entropy_bonus", "eval.repeats=1,2", "seed=1,2"]  # fmt: skip
     points = planner.plan(words).points
     assert len(points) == 2 * 3 * 2 * 2 * 2
-    for point in points[::13]:  # each value of each axis, beside different others
+    for point in points[::11]:  # each value of each axis, beside different others
         assert planner.point(point.overrides).config == point.config
 
 

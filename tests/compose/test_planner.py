@@ -2,8 +2,10 @@
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra.core.global_hydra import GlobalHydra
 
 from harness.compose import planner
@@ -152,3 +154,23 @@ def test_a_shuffled_value_stays_with_the_word_that_names_it() -> None:
         assert [point.overrides for point in points] == [
             (f"difficulty={point.config.difficulty.name}",) for point in points
         ]
+
+
+@pytest.mark.parametrize(
+    ("words", "times"),
+    [("seed=1", 1), ("seed=range(1,31)", 1), ("difficulty=easy,medium,hard seed=range(1,11)", 3)],
+)
+def test_hydra_composes_once_for_each_choice_of_options(
+    words: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Composing takes 50 ms, so a plan of many seeds may not compose each of them."""
+    composed: list[dict[str, Any]] = []
+    load = ConfigLoaderImpl.load_configuration
+
+    def counted(self: ConfigLoaderImpl, **given: Any) -> Any:
+        composed.append(given)
+        return load(self, **given)
+
+    monkeypatch.setattr(ConfigLoaderImpl, "load_configuration", counted)
+    planner.plan(words.split())
+    assert len(composed) == times

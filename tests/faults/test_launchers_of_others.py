@@ -18,7 +18,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from harness.compose import planner
+from harness.compose import launcher_settings, planner
 from harness.errors import ConfigError
 from harness.testing.commands import TABULAR, harness, here, ledger, only_sweep
 from harness.utils import installation
@@ -156,8 +156,6 @@ SLURM_WORDS = {
 @pytest.mark.parametrize("word", SLURM_WORDS)
 def test_no_word_writes_a_line_of_a_slurm_script(word: str, record_property: Saw) -> None:
     """Without the plugin: what it would be given is made by `parse_launcher` alone."""
-    from harness.compose import launcher_settings
-
     entry: dict[str, Any] = {
         "_target_": "S",
         "setup": None,
@@ -183,8 +181,6 @@ def test_no_word_writes_a_line_of_a_slurm_script(word: str, record_property: Saw
 
 @pytest.mark.attack("a launcher's class in the place of a plugin's", "exit 2")
 def test_a_class_that_no_plugin_registers_is_no_launcher(record_property: Saw) -> None:
-    from harness.compose import launcher_settings
-
     with pytest.raises(ConfigError) as caught:
         launcher_settings.parse_launcher({"_target_": "os.system"}, {"joblib": {"_target_": "J"}})
     record_property("seen", str(caught.value))

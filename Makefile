@@ -61,7 +61,7 @@ test: setup  ## the default tests, on every core
 test-slow: setup  ## the tests that take minutes, on every core
 	$(TESTING) -m slow
 
-walk: setup  ## a real language model through every stage to the figure, and resumed (make smollm2 first; 5 CPU minutes)
+walk: setup  ## a real language model through every stage to the figure, and resumed (make smollm2 first; 3 CPU minutes)
 	$(BIN)/python -m pytest -q -rs -m slow tests/train/test_smollm2_run.py -k 'every_stage or same_bytes'
 
 test-gpu: setup  ## the tests that need a CUDA device

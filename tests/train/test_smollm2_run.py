@@ -23,6 +23,8 @@ from harness.testing.commands import command, harness
 from tests.train.made import status, wait_for
 from tests.train.made_smollm2 import MINUTES, WORDS, absent
 
+WALK = {"trainer.conversations": 4, "policy.max_turn_tokens": 24, "trainer.checkpoint_every": 1}
+"""Words of the run that goes through every stage, in a minute and a half of CPU."""
 SHORT = {"trainer.conversations": 16, "policy.max_turn_tokens": 4}
 """Words of a step whose conversations take seconds, and its update many."""
 LATER_S = {"conversations": 3.0, "update": 20.0}
@@ -62,17 +64,18 @@ def rows(run: RunFolder) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    return trained(tmp_path_factory.mktemp("real") / "whole", {"trainer.checkpoint_every": 1})
+    return trained(tmp_path_factory.mktemp("real") / "whole", WALK)
 
 
 def test_a_real_model_goes_through_every_stage_to_the_figure(whole: RunFolder) -> None:
     found = rows(whole)
     assert [row["step"] for row in found] == [1, 2]
+    flagged = [row["text/flagged"] for row in found]
+    assert sum(flagged) / len(found) < 0.2, "the users take what it says for language"
+    assert any(row["reward_std"] > 0 for row in found), "there is something to learn from"
+    assert any(row["grad_norm"] > 0 for row in found), "and it learns"
     for row in found:
-        assert row["text/flagged"] < 0.2, "the users take what it says for language"
-        assert row["reward_std"] > 0, "there is something to learn from"
         assert row["sampling/sampling_logp_difference/max"] < 1e-4, "the engine's are the forward's"
-        assert row["grad_norm"] > 0
         assert 0.2 < row["entropy"] < 4
     assert [checkpoints.step_of(path) for path in checkpoints.all_in(whole.checkpoints)] == [1, 2]
     assert sorted(p.name for p in whole.conversations.iterdir())[0].startswith("step-00001")

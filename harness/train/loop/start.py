@@ -26,7 +26,7 @@ from harness.train.objective import registry
 from harness.train.warm_start import start_model
 from harness.utils import process, safe_text
 
-IN_FLOAT32 = "policy.dtype: float32 is used on a CPU, where {} is slower (trainer.gpus=0)"
+IN_FLOAT32 = "policy.dtype: float32 is used on a CPU, where {} is not faster (trainer.gpus=0)"
 
 
 @dataclass(frozen=True)

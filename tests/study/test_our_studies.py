@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,6 @@ from harness.study import arms, cost, file
 from tests.present import present
 
 SWEEPS = Path(__file__).parents[2] / "sweeps" / "README.md"
-STATED = {"ppo_or_grpo_tiny": 3}
-"""Studies that are stated and not run: their number of seeds."""
 
 
 @pytest.mark.parametrize("name", search_path.study_names())
@@ -21,25 +18,11 @@ def test_every_study_of_ours_can_be_read_and_asks_a_question(name: str) -> None:
     assert file.read(name).question.endswith("?")
 
 
-@pytest.mark.parametrize("name", STATED)
-def test_a_stated_study_has_its_seeds_and_asks_what_it_hears_at_its_best_rates(name: str) -> None:
-    study = file.read(name)
-    first, beyond = map(int, re.findall(r"\d+", study.seeds))
-    assert (study.seeds, beyond - first) == (f"range({first},{beyond})", STATED[name])
-    assert any(link.quantity == "listening" for link in study.links)
-    assert {len(arms) for arms in study.best.values()} == {3}
-    deciding = [link for link in study.links if link.name in study.deciding]
-    assert all(link.against for link in deciding)
-    assert any(set(link.named_arms) <= set(study.best) for link in deciding)
-    not_run = SWEEPS.read_text(encoding="utf-8").split("### Not run at full length")[1]
-    assert f"| `{name}` |" in not_run
-
-
-def test_every_study_of_ours_has_a_row_with_its_verdict_or_is_said_not_to_be_run() -> None:
+def test_every_study_of_ours_has_a_row_with_its_verdict() -> None:
     text = SWEEPS.read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|")]
     for name in search_path.study_names():
-        assert any(f"`{name}`" in row for row in rows), name
+        assert any(f"`{name}`" in row and "**" in row for row in rows), name
 
 
 @pytest.mark.slow

@@ -163,7 +163,7 @@ def test_a_shuffled_value_stays_with_the_word_that_names_it() -> None:
 def test_hydra_composes_once_for_each_choice_of_options(
     words: str, times: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Composing takes 50 ms, so a plan of many seeds may not compose each of them."""
+    """Composing is what takes time, so a plan of many seeds may not compose each of them."""
     composed: list[dict[str, Any]] = []
     load = ConfigLoaderImpl.load_configuration
 

@@ -24,7 +24,7 @@ from tests.train.made import status, wait_for
 from tests.train.made_smollm2 import MINUTES, WORDS, absent
 
 WALK = {"trainer.conversations": 4, "policy.max_turn_tokens": 24, "trainer.checkpoint_every": 1}
-"""Words of the run that goes through every stage, in a minute and a half of CPU."""
+"""Words of the run that goes through every stage, in some two CPU minutes."""
 SHORT = {"trainer.conversations": 16, "policy.max_turn_tokens": 4}
 """Words of a step whose conversations take seconds, and its update many."""
 LATER_S = {"conversations": 3.0, "update": 20.0}

@@ -13,6 +13,7 @@ from harness.records.run_folder import RunFolder
 from harness.train.loop import served_users
 from tests.faults.outages import ANSWERS, a_run, lost
 from tests.simulator.endpoint import Body, Endpoint, Script, purpose, response, serving
+from tests.simulator.endpoint import level as level_of
 from tests.train.made import go_on, status
 from tests.train.made_served_runs import rows
 
@@ -22,10 +23,9 @@ Record = Callable[[str, object], None]
 def failing_users(share: float, level: str) -> Script:
     """Of the held-out users of a level, that share cannot be asked."""
     counted = itertools.count()
-    voice = {"hard": "Only a message that gives", "easy": "Any warm, friendly message"}[level]
 
     def script(number: int, body: Body) -> bytes | None:
-        if purpose(body) != "appraise" or voice not in body["messages"][0]["content"]:
+        if purpose(body) != "appraise" or level_of(body) != level:
             return None
         return response("", "400 Bad Request") if next(counted) % 8 < share * 8 else None
 

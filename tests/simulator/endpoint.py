@@ -49,6 +49,14 @@ def purpose(body: Body) -> str:
     return str(body["response_format"]["json_schema"]["name"])
 
 
+def level(body: Body) -> str:
+    """Return the shipped level whose user the request appraises for, by what lifts their mood."""
+    system = str(body["messages"][0]["content"])
+    if "Any warm, friendly message lifts" in system:
+        return "easy"
+    return "hard" if "Only a message that gives" in system else "medium"
+
+
 def data(body: Body) -> dict[str, Any]:
     """Return what the request says of the conversation."""
     content: dict[str, Any] = json.loads(body["messages"][1]["content"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import shutil
 from collections.abc import Iterator
@@ -14,21 +13,22 @@ import pytest
 
 from harness.records import saved_conversations
 from harness.records.run_folder import RunFolder, read_config
-from tests.simulator.endpoint import Endpoint, completion, data, play, purpose, response, serving
+from tests.simulator.endpoint import (
+    Endpoint,
+    completion,
+    data,
+    play,
+    response,
+    serving,
+)
 from tests.train.made import finish, go_on, make_run, status
-from tests.train.made_served_runs import STEPS, a_run, events, rows
+from tests.train.made_served_runs import STEPS, a_run, events, failing_once_in, rows
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunFolder, Endpoint]]:
-    """A run on an endpoint that fails every ninth time it appraises, and is not asked again."""
-    appraised = itertools.count()
-
-    def script(number: int, body: dict[str, Any]) -> bytes | None:
-        lost = purpose(body) == "appraise" and next(appraised) % 9 == 4
-        return response("", "500 Internal Server Error") if lost else None
-
-    with serving(script) as endpoint:
+    """A run on an endpoint that loses one conversation of each level's eight, without a retry."""
+    with serving(failing_once_in(8)) as endpoint:
         run = a_run(tmp_path_factory.mktemp("served") / "run", endpoint.url, retries=0)
         code, _, err = go_on(run)
         assert code == 0, err
@@ -188,13 +188,7 @@ def test_the_worst_conversation_is_spoken_again_and_may_be_lost_then(
     tmp_path: Path, critique: str
 ) -> None:
     """Play has the user fall where a reply is not one of its own; some answers fail."""
-    appraised = itertools.count()
-
-    def script(number: int, body: dict[str, Any]) -> bytes | None:
-        lost = purpose(body) == "appraise" and next(appraised) % 31 == 4
-        return response("", "500 Internal Server Error") if lost else None
-
-    with serving(script) as endpoint:
+    with serving(failing_once_in(17)) as endpoint:
         base = read_config(a_run(tmp_path / "base", endpoint.url, steps=3, turns=2, retries=0))
         algorithm = replace(
             base.algorithm, kind="critique_grpo", options={"critique": critique}, group_size=4

@@ -14,9 +14,9 @@ from harness.policy.phrases import PHRASES, POOR, TAKING_UP
 Draw = Callable[[], float]
 """Returns a new uniform number in [0, 1) at every call."""
 
-POOR_SHARE = 0.06
-TWO_STRATEGIES_SHARE = 0.35
-NEWEST_SHARE = 0.75
+POOR_SHARE = 0.02
+TWO_STRATEGIES_SHARE = 0.1
+NEWEST_SHARE = 0.95
 """Share of slots filled with the newest mention instead of an older one."""
 FACTS_SHARE = 0.65
 """Share of facts, as opposed to topics, in the sentences of `saying_back`."""

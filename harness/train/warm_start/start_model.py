@@ -38,7 +38,7 @@ CONSTANT = 0.3
 """Share of the steps after which the rate falls, in the second part of the training."""
 WEIGHTS_SEED = 1
 SAY_EVERY_S = 10.0
-VERSION = 2
+VERSION = 3
 """Version of the training, increased whenever the same policy gets different weights."""
 LIBRARIES = ("torch", "transformers", "tokenizers", "numpy")
 LOADED = ("model.safetensors", "tokenizer.json")

@@ -56,6 +56,7 @@ TOO_MUCH: dict[str, str] = {
     "cli_startup": "make bench",
     "contrasts": "a minute",
     "conversations": "tests/docs/test_conversations_page.py",
+    "effects_on_users": "tests/study/test_effects_on_users.py",
     "entropy_error": "a minute",
     "fit_speed": "half a minute",
     "frontier": "tests/study/test_frontier.py",
